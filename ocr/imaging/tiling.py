@@ -95,10 +95,13 @@ def grids(max_tiles: int) -> tuple[Grid, ...]:
     return tuple(sorted(pairs, key=lambda pair: pair[0] * pair[1]))
 
 
-def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = None) -> PageViews:
+def views(
+    image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = None, tile_px: int = TILE_PX
+) -> PageViews:
     """Returns the views of a page.
 
-    image: [H, W, 3] uint8 RGB. grid: the grid where something other than the image's own size decided it.
+    image: [H, W, 3] uint8 RGB. grid: the grid where something other than the image's own size decided it. tile_px: side
+    of a tile.
     """
     # One of three equal channels is resized, and repeated: the same pixels in a third of the time.
     planes = planes_of(image[..., 0] if is_grey(image) else image)
@@ -107,7 +110,7 @@ def views(image: UInt8Array, mode: Mode, max_tiles: int, grid: Grid | None = Non
         grid = layout(image.shape[1], image.shape[0], mode, max_tiles).grid
     return PageViews(
         global_view=_in_colour(_global_view(planes, spec)),
-        local_views=_in_colour(_tiles(planes, grid)),
+        local_views=_in_colour(_tiles(planes, grid, tile_px)),
         grid=grid,
     )
 
@@ -137,15 +140,15 @@ def _padded(planes: UInt8Array, side_px: int) -> UInt8Array:
     return square
 
 
-def _tiles(planes: UInt8Array, grid: Grid) -> UInt8Array:
-    """Returns the tiles [N, C, 640, 640] of channels [C, H, W], row-major; N is 0 for the grid (1, 1)."""
+def _tiles(planes: UInt8Array, grid: Grid, tile_px: int) -> UInt8Array:
+    """Returns the tiles [N, C, tile_px, tile_px] of channels [C, H, W], row-major; N is 0 for the grid (1, 1)."""
     num_channels = len(planes)
     if grid == (1, 1):
-        return np.zeros((0, num_channels, TILE_PX, TILE_PX), dtype=np.uint8)
+        return np.zeros((0, num_channels, tile_px, tile_px), dtype=np.uint8)
     columns, rows = grid
-    canvas = resized(planes, TILE_PX * columns, TILE_PX * rows)
-    tiles = canvas.reshape(num_channels, rows, TILE_PX, columns, TILE_PX).transpose(1, 3, 0, 2, 4)
-    return np.ascontiguousarray(tiles).reshape(rows * columns, num_channels, TILE_PX, TILE_PX)
+    canvas = resized(planes, tile_px * columns, tile_px * rows)
+    tiles = canvas.reshape(num_channels, rows, tile_px, columns, tile_px).transpose(1, 3, 0, 2, 4)
+    return np.ascontiguousarray(tiles).reshape(rows * columns, num_channels, tile_px, tile_px)
 
 
 def _in_colour(channels: UInt8Array) -> UInt8Array:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import platform
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ def describe(device: torch.device) -> dict[str, Any]:
         properties: Any = torch.cuda.get_device_properties(device)
         found |= {"gpu": properties.name, "gpu_memory_bytes": properties.total_memory, "driver": _driver()}
     return found
+
+
+def machine_line(machine: Mapping[str, Any]) -> str:
+    """Returns a report's line about the machine. machine: as describe() has it."""
+    where = machine.get("gpu") or f"{machine['cpu']}, {machine['threads']} threads"
+    return f"{where}; torch {machine['versions'].get('torch')}, Python {machine['versions']['python']}"
 
 
 def _cpu_name() -> str:

@@ -1,8 +1,10 @@
-"""Supplies pages of real documents to measure on, rendered whole as in a run. Imports no torch."""
+"""Supplies pages of real documents to measure on, rendered whole as in a run, and copies of them. Imports no torch."""
 
+import shutil
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from itertools import islice
+from itertools import count, islice
+from pathlib import Path
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
@@ -54,3 +56,42 @@ def _pages(paths: Sequence[str]) -> Iterator[Page]:
         assert document.kind is not None
         for index in range(document.num_pages):
             yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
+
+
+def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:
+    """Copies documents into the folder until they have num_pages pages; returns how many pages they have.
+
+    A run reads equal files once, so each copy ends in a comment of its own, which PDF and image readers ignore. The
+    last PDF is cut to the pages that are still missing; an image with several frames is not.
+
+    Raises: ConfigError where no document can be read.
+    """
+    documents = list(readable_documents(paths))
+    if not documents:
+        raise ConfigError(
+            f"{', '.join(paths)}: no document that can be read; name PDFs, images, or folders of them"
+        )
+    made = 0
+    for number in count():
+        document = documents[number % len(documents)]
+        target = folder / f"{number:05d}-{Path(document.path).name}"
+        wanted = num_pages - made
+        if document.kind == "pdf" and document.num_pages > wanted:
+            _cut(document.path, wanted, target)
+            made += wanted
+        else:
+            shutil.copyfile(document.path, target)
+            made += document.num_pages
+        with target.open("ab") as file:
+            file.write(f"\n%copy {number}\n".encode())
+        if made >= num_pages:
+            return made
+    raise AssertionError("count() does not end")
+
+
+def _cut(path: str, num_pages: int, target: Path) -> None:
+    import pymupdf
+
+    with pymupdf.open(path) as document:
+        document.select(list(range(num_pages)))
+        document.save(target, garbage=1)

@@ -25,30 +25,30 @@ def load_reference(model: OcrModel, dtype: torch.dtype | None = None) -> Any:
         return reference_model(Path(folder), model.config, dtype=dtype or like.dtype).to(like.device)
 
 
-def page_tokens(reference: Any, pages: Sequence[PageViews]) -> list[Tensor]:
-    """Returns the pages' vision tokens, [T, D] each, in order."""
+def page_tokens(model: Any, pages: Sequence[PageViews]) -> list[Tensor]:
+    """Returns the pages' vision tokens, [T, D] each, in order. model: without the head; of DeepSeek-OCR or -OCR-2."""
     tiles = [tile for page in pages for tile in page.local_views]
-    found = reference.model.get_image_features(
-        _stacked(reference, [page.global_view for page in pages]),
-        _stacked(reference, tiles) if tiles else None,
+    grids = {"patches_grid": [list(page.grid) for page in pages]} if hasattr(model, "image_newline") else {}
+    found = model.get_image_features(
+        _stacked(model, [page.global_view for page in pages]),
+        _stacked(model, tiles) if tiles else None,
         num_local_patches=[page.num_tiles for page in pages],
-        patches_grid=[list(page.grid) for page in pages],
+        **grids,
     )
     return list(found.pooler_output)
 
 
-def view_tokens(reference: Any, pixels: Tensor) -> Tensor:
+def view_tokens(model: Any, pixels: Tensor) -> Tensor:
     """Returns the tokens [B, g*g, D] of views [B, 3, S, S] uint8 on the model's device, without newlines."""
-    model = reference.model
-    features = model.vision_tower(_normalised(reference, pixels)).last_hidden_state
+    features = model.vision_tower(_normalised(model, pixels)).last_hidden_state
     tokens: Tensor = model.multi_modal_projector(features)
     return tokens
 
 
-def _stacked(reference: Any, views: Sequence[UInt8Array]) -> Tensor:
-    pixels = torch.stack([torch.from_numpy(view) for view in views])
-    return _normalised(reference, pixels.to(reference.model.image_newline.device))
+def _stacked(model: Any, views: Sequence[UInt8Array]) -> Tensor:
+    return _normalised(model, torch.stack([torch.from_numpy(view) for view in views]))
 
 
-def _normalised(reference: Any, pixels: Tensor) -> Tensor:
-    return (pixels / 127.5 - 1).to(reference.model.image_newline.dtype)
+def _normalised(model: Any, pixels: Tensor) -> Tensor:
+    like = next(model.parameters())
+    return (pixels.to(like.device) / 127.5 - 1).to(like.dtype)

@@ -116,15 +116,15 @@ def bench_encoder(
 
     calm_threads()
     from pipeline.bench.encoding import encoder_bench
+    from pipeline.bench.encoding import ranks as shared
     from pipeline.bench.encoding.requests import parse_buckets
-    from pipeline.bench.ranks import rank_bench
 
     options |= {
         "buckets": parse_buckets(buckets),
         "frames": frames or 0,
         "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
     }
-    found = encoder_bench.run(**options) if ranks is None else rank_bench.run(ranks=ranks, **options)
+    found = encoder_bench.run(**options) if ranks is None else shared.run(ranks=ranks, **options)
     _show(found, output_json)
 
 
@@ -206,9 +206,9 @@ def bench_pipeline(
     A directory with a config.json but no weights is a model of that shape with random weights.
     """
     start_logging(verbose)
-    from pipeline.bench.whole_run import measured, run_bench
+    from pipeline.bench.whole_run import run_bench, track
 
-    asked = measured.PipelineBenchSettings(paths=paths, model=model, **options)
+    asked = track.PipelineBenchSettings(paths=paths, model=model, **options)
     _show(run_bench.run(asked), output_json)
 
 

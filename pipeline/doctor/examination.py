@@ -1,7 +1,9 @@
 """Runs all checks in order. Findings are yielded at once, and a check that breaks does not stop the others."""
 
+import importlib
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from pipeline.config.schema import Config
 from pipeline.doctor.finding import Finding, fail
@@ -9,6 +11,19 @@ from pipeline.errors import is_explained
 
 LOGGER = logging.getLogger("ocrbatch")
 Check = Callable[[Config], Iterator[Finding]]
+# The checks in their order, each with the module that has it as check_NAME.
+_MODULES = {
+    "software": "machine_checks",
+    "model": "file_checks",
+    "device": "machine_checks",
+    "worker": "run_checks",
+    "memory": "machine_checks",
+    "database": "file_checks",
+    "disk": "machine_checks",
+    "inputs": "file_checks",
+    "cluster": "machine_checks",
+    "reading": "run_checks",
+}
 
 
 def examine(config: Config, *, read: bool = False) -> Iterator[Finding]:
@@ -24,24 +39,11 @@ def examine(config: Config, *, read: bool = False) -> Iterator[Finding]:
 
 def _checks(read: bool) -> Iterator[tuple[str, Check]]:
     """Yields the checks by name; each imports what it needs when it runs, so that a failing import is a finding."""
-    yield "software", _late("software", "check")
-    yield "model", _late("model_files", "check")
-    yield "device", _late("accelerator", "check")
-    yield "worker", _late("worker_process", "check")
-    yield "memory", _late("host", "check_memory")
-    yield "database", _late("database", "check")
-    yield "disk", _late("host", "check_disk")
-    yield "inputs", _late("input_files", "check")
-    yield "cluster", _late("cluster_machines", "check")
-    if read:
-        yield "reading", _late("reading", "check")
+    for name, module in _MODULES.items():
+        if read or name != "reading":
+            yield name, partial(_check, module, f"check_{name}")
 
 
-def _late(module: str, function: str) -> Check:
-    def check(config: Config) -> Iterator[Finding]:
-        import importlib
-
-        found: Check = getattr(importlib.import_module(f"pipeline.doctor.checks.{module}"), function)
-        yield from found(config)
-
-    return check
+def _check(module: str, function: str, config: Config) -> Iterator[Finding]:
+    found: Check = getattr(importlib.import_module(f"pipeline.doctor.{module}"), function)
+    yield from found(config)

@@ -29,6 +29,12 @@ def fail(what: str, found: str, remedy: str) -> Finding:
     return Finding(state="FAIL", what=what, found=found, remedy=remedy)
 
 
+def fail_of(what: str, error: Exception, otherwise: str) -> Finding:
+    """Returns an error as a finding: the part of its message after the last semicolon is the remedy."""
+    found, _, remedy = str(error).rpartition("; ")
+    return fail(what, found or str(error), remedy if found else otherwise)
+
+
 def note(what: str, found: str, remedy: str | None = None) -> Finding:
     """Returns a finding that does not stop a run but is worth knowing."""
     return Finding(state="note", what=what, found=found, remedy=remedy)

@@ -14,10 +14,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from pipeline.html_report import charts
-from pipeline.html_report.encoder_table import encoder_rows
 from pipeline.html_report.gather import CONFIDENCE_BINS, RunFigures, gather
 from pipeline.html_report.thumbnails import Thumbnail, run_config, thumbnails
 from pipeline.meter import StageUse, bottleneck
+from pipeline.reports.encoder_use import encoder_uses
 from pipeline.reports.listing import in_words
 from storage.database import open_for_reading
 from storage.errors import ExportPathError
@@ -80,7 +80,7 @@ def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         config=shown(json.dumps(figures.config, indent=2, ensure_ascii=False)),
         charts=_charts(figures),
-        encoder=encoder_rows(figures.run.encoder or {}),
+        encoder=list(encoder_uses(figures.run.encoder or {})),
         busiest=bottleneck([StageUse(**stage) for stage in _stages(figures)]),
         uses=charts.USES,
         over_time=charts.PAGES_OVER_TIME,

@@ -48,7 +48,7 @@ class RunLog:
         self._handler.handle(record)
 
 
-class LoggedProgress:
+class LoggedProgress(Progress):
     """Passes progress on to another display and to the log.
 
     Pages that went well are logged as `info`, others and rescued ones as `warning`.

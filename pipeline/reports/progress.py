@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.reports.listing import in_words, page_name, refusal
-from pipeline.reports.summary import Phase
+from pipeline.reports.summary import Phase, Progress
 from pipeline.reports.worker_use import WorkerUse, in_brief
 from pipeline.types import Document, PageResult
 from storage.strings.printable import one_line
@@ -16,16 +16,8 @@ from storage.types import DONE_STATUSES, FINE_STATUSES
 LOGGER = logging.getLogger("ocrbatch")
 
 
-class Silent:
+class Silent(Progress):
     """A progress display that shows nothing."""
-
-    def pages_found(self, num_pages: int) -> None: ...
-    def all_found(self) -> None: ...
-    def at_work(self, phase: Phase, num_tokens: int) -> None: ...
-    def workers(self, workers: Sequence[WorkerUse]) -> None: ...
-    def document_refused(self, document: Document) -> None: ...
-    def page_done(self, result: PageResult) -> None: ...
-    def page_rescued(self, first: PageResult, result: PageResult) -> None: ...
 
 
 class Counting(Silent):

@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
@@ -21,8 +21,8 @@ INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
 Phase = Literal["inspecting files", "loading the model", "loading the line reader", "reading"]
 
 
-class Progress(Protocol):
-    """The interface through which the runner reports progress."""
+class Progress:
+    """Is told of a run's progress, and does nothing with it. Displays and logs extend it by what they show."""
 
     def pages_found(self, num_pages: int) -> None:
         """Reports that this many more pages are to be read."""

@@ -14,7 +14,7 @@ from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
 from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.batch_sizes import batch_sizes
-from pipeline.bench.encoding.encoder_subject import EncoderSubject, Reference, deepseek_subject
+from pipeline.bench.encoding.subjects import EncoderSubject, Features, deepseek_subject
 from pipeline.device.run_encoder import PathsEncoder
 from pipeline.stages.encode import encode_views
 
@@ -46,6 +46,9 @@ class Arm:
         """Starts counting calls and statistics from zero."""
         self._calls = 0
 
+    def meet(self) -> None:
+        """Waits, before a batch's time begins, for whoever takes part in encoding it."""
+
     def statistics(self) -> dict[str, dict[str, Any]]:
         """Returns the statistics of each path since start(); empty for an arm without graphs."""
         return {}
@@ -61,36 +64,55 @@ class ReferenceArm(Arm):
 
     def __init__(self, subject: EncoderSubject) -> None:
         assert subject.open_reference is not None, "the caller asks for arms that there are"
-        torch.backends.cuda.enable_cudnn_sdp(
-            True
-        )  # as it comes; our own arms switch it off, see PathsEncoder
-        self.reference: Reference | None = subject.open_reference()
+        # As it comes; our own arms switch it off, see PathsEncoder.
+        torch.backends.cuda.enable_cudnn_sdp(True)
+        self.features: Features | None = subject.open_reference()
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        assert self.reference is not None, "it is open"
-        self._calls += self.reference.num_forwards(pages)
-        return self.reference.features(pages)
+        assert self.features is not None, "it is open"
+        self._calls += 1 + any(page.num_tiles and page.global_view.size for page in pages)
+        return self.features(pages)
 
     def close(self) -> None:
-        self.reference = None
+        self.features = None
 
 
 class ManagedArm(Arm):
-    """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views)."""
+    """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views).
+
+    Graphs that are off in the settings make it the arm "eager", whose batches are as large as the largest graph's.
+    capture: how; by default CUDA graphs on a CUDA device, else none.
+    """
 
     def __init__(
         self, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None
     ) -> None:
         encoder = subject.encoder
         self.paths = encoder.paths
+        self.has_graphs = settings.graphs != "off"
+        self.name = "graph" if self.has_graphs else "eager"
         self.manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
-        self._encoder, self._settings = encoder, settings
+        self._encoder, self.settings = encoder, settings
         self._steps = PathsEncoder(encoder, self.manager)
         self._before: dict[str, dict[str, int]] = {}
+        self._axes: dict[str, list[Hashable]] = {}
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
         self._calls += len(pages)
         return [page.tokens_TD for page in encode_views(self._steps, pages).tokens]
+
+    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
+        """Captures the graphs of all axes that occur. Budgets that are "auto" are chosen for just these batches."""
+        if not self.has_graphs:
+            return
+        seen = batch_sizes(self._encoder, batches, self.settings.max_items)
+        for name, axis in sorted(seen, key=str):
+            self._axes.setdefault(name, []).append(axis)
+        if not seen:  # an encoder that forms its units as it encodes: the manager counts them
+            self._axes = {name: list(axes) for name, axes in self._encoder.usual_axes.items()}
+            for pages in batches:
+                ManagedArm.encode(self, pages)
+        self.manager.warm_up(self._axes, seen if seen and self.settings.budgets == "auto" else None)
 
     def start(self) -> None:
         super().start()
@@ -105,6 +127,14 @@ class ManagedArm(Arm):
         counted = self._counted().values()
         return sum(its["replays"] + its["eager_batches"] for its in counted) if self.paths else self._calls
 
+    def statistics(self) -> dict[str, dict[str, Any]]:
+        if not self.has_graphs:
+            return {}
+        return {
+            name: stats | {"axes_are_px": all(isinstance(axis, int) for axis in self._axes.get(name, ()))}
+            for name, stats in self._counted().items()
+        }
+
     def close(self) -> None:
         self.manager.close()
 
@@ -112,44 +142,6 @@ class ManagedArm(Arm):
         return {
             name: path_statistics(stats, self._before.get(name, {}))
             for name, stats in self.manager.stats().items()
-        }
-
-
-class EagerArm(ManagedArm):
-    """Runs our own forward, with the views of all pages pooled in batches as large as the largest graph's."""
-
-    name = "eager"
-
-    def __init__(self, subject: EncoderSubject, settings: GraphSettings) -> None:
-        super().__init__(subject, replace(settings, graphs="off"))
-
-
-class GraphArm(ManagedArm):
-    """Runs our forward through graphs. capture: how; by default CUDA graphs on a CUDA device, else none."""
-
-    name = "graph"
-
-    def __init__(
-        self, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None
-    ) -> None:
-        super().__init__(subject, settings, capture)
-        self._axes: dict[str, list[Hashable]] = {}
-
-    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
-        """Captures the graphs of all axes that occur. Budgets that are "auto" are chosen for just these batches."""
-        seen = batch_sizes(self._encoder, batches, self._settings.max_items)
-        for name, axis in sorted(seen, key=str):
-            self._axes.setdefault(name, []).append(axis)
-        if not seen:  # an encoder that forms its units as it encodes: the manager counts them
-            self._axes = {name: list(axes) for name, axes in self._encoder.usual_axes.items()}
-            for pages in batches:
-                self.encode(pages)
-        self.manager.warm_up(self._axes, seen if seen and self._settings.budgets == "auto" else None)
-
-    def statistics(self) -> dict[str, dict[str, Any]]:
-        return {
-            name: stats | {"axes_are_px": all(isinstance(axis, int) for axis in self._axes.get(name, ()))}
-            for name, stats in self._counted().items()
         }
 
 
@@ -166,6 +158,6 @@ def build(
     """Returns the arm with this name, one of ARMS that the subject does not lack."""
     if isinstance(subject, OcrModel):
         subject = deepseek_subject(subject)
-    if name == "eager":
-        return EagerArm(subject, settings)
-    return GraphArm(subject, settings, capture) if name == "graph" else ReferenceArm(subject)
+    if name == "reference":
+        return ReferenceArm(subject)
+    return ManagedArm(subject, settings if name == "graph" else replace(settings, graphs="off"), capture)

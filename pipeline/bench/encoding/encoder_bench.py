@@ -1,32 +1,31 @@
 """Implements `ocrbatch bench encoder`: times the encoder's arms, each warmed up, in one process."""
 
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
-from encoders.views import PageViews
 from ocr.families.family import NumberFormat
-from pipeline.bench.bench_figures import Figures, known, told
+from pipeline.bench.bench_figures import Figures, known
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
-from pipeline.bench.encoding.encoder_subject import EncoderSubject
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
-from pipeline.bench.encoding.load_encoder import load_encoder
-from pipeline.bench.encoding.parity import parity, relative_errors
 from pipeline.bench.encoding.requests import (
     Request,
     Size,
+    batches_of,
     page_requests,
     random_requests,
-    video_requests,
+    views_of,
 )
+from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
+from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError
 
@@ -63,16 +62,15 @@ class BenchSettings:
     memory_limit: int | None = None
 
 
-def settings_of(*, device: str, dtype: str, arms: str, **settings: Any) -> BenchSettings:
+def settings_of(*, device: str, dtype: str, arms: str, **options: Any) -> BenchSettings:
     """Returns the settings that the options say, for the device that a run would choose. Raises: ConfigError."""
     chosen, names = choose_device(device), known("--arms", arms, ARMS)
-    return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **settings)
+    return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **options)
 
 
 def run(**options: Any) -> Figures:
     """Measures what the options of `ocrbatch bench encoder` say. Raises: CheckpointError, ConfigError."""
-    values = bench(settings_of(**options))
-    return Figures(values=values, lines=tuple(_lines(values)))
+    return reported(bench(settings_of(**options)))
 
 
 @torch.inference_mode()
@@ -96,28 +94,49 @@ def bench(
     requests = requests_for(settings, subject)
     graphs = graph_settings_for(settings, subject, requests)
     measured: list[ArmTimes] = []
-    outputs: dict[str, list[torch.Tensor]] = {}
-    for names in _together(chosen):
+    outputs: dict[str, list[Tensor]] = {}
+    # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
+    # as they take the memory.
+    ours = [name for name in chosen if name != "reference"]
+    for names in [*([name] for name in chosen if name == "reference"), *([ours] if ours else [])]:
         arms = [build(name, subject, graphs, capture) for name in names]
-        measured += _measure(arms, requests, settings, device)
         for arm in arms:
-            outputs[arm.name] = _outputs(arm, requests, settings)
+            prepare(arm, requests, settings)
+        measured += measure(arms, requests, settings, device)
+        for arm in arms:
+            outputs[arm.name] = outputs_of(arm, requests, settings)
             arm.close()
+    return values_of(settings, device, requests, measured, outputs) | {"missing_arms": missing}
+
+
+def values_of(
+    settings: BenchSettings,
+    device: torch.device,
+    requests: Sequence[Request],
+    measured: Sequence[ArmTimes],
+    outputs: Mapping[str, Sequence[Tensor]],
+) -> dict[str, Any]:
+    """Returns figures as JSON values, but for those of arms that are missing. outputs: each arm's tokens of pages."""
+    first, *others = outputs
     return {
         "settings": asdict(settings) | {"buckets": str(settings.buckets)},
-        "machine": machine_of(device),
-        "relative_errors": relative_errors(outputs),
-        "parity": parity(outputs),
-        "missing_arms": missing,
+        "machine": describe(device),
+        "relative_errors": {name: largest_error(outputs[name], outputs[first]) for name in others},
+        "parity": _parity(outputs),
         "grids": [list(request.views.grid) for request in requests],
         "arms": [arm.values() for arm in measured],
     }
 
 
+def reported(values: dict[str, Any]) -> Figures:
+    """Returns the figures of bench() with the report's lines."""
+    return Figures(values=values, lines=tuple(_lines(values)))
+
+
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     """Yields the report's lines: a table for every arm, then the arms side by side, their graphs and differences."""
     arms = values["arms"]
-    yield told(values["machine"])
+    yield machine_line(values["machine"])
     for arm in arms:
         yield from table(arm)
         yield ""
@@ -129,6 +148,15 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"Parity, {pair}: largest relative difference {difference:.1e}"
     for name, why in values["missing_arms"].items():
         yield f"No arm {name}: {why}"
+    if (ranks := values.get("ranks")) is not None:
+        shares = ", ".join(map(str, ranks["shares"]))
+        yield f"{ranks['ranks']} ranks; the first batch's views, slices or pages on each: {shares}"
+        yield (
+            f"{ranks['speed_up']:.2f} times as fast as one rank; {ranks['num_same_bits']} of {ranks['num_pages']} "
+            "pages have the bits of one rank's"
+        )
+        if not ranks["is_same_everywhere"]:
+            yield "WRONG: the ranks did not gather the same tokens"
 
 
 def graph_settings_for(
@@ -147,37 +175,31 @@ def graph_settings_for(
 
 def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
     """Returns the requests to measure, the same for equal settings. Raises: ConfigError."""
-    count, seed, tiles = settings.num_prompts, settings.seed, settings.max_tiles
-    if not settings.frames:
-        if settings.pages is None:
-            return random_requests(settings.buckets, count, seed, tiles, subject.view_maker)
-        return page_requests(settings.pages, count, tiles, subject.view_maker)
+    count, tiles = settings.num_prompts, settings.max_tiles
     if settings.pages is not None:
-        raise ConfigError("--frames and --pages exclude each other: pages are no videos")
-    if subject.video_maker is None:
+        if settings.frames:
+            raise ConfigError("--frames and --pages exclude each other: pages are no videos")
+        return page_requests(settings.pages, count, tiles, subject.view_maker)
+    if settings.frames and subject.video_maker is None:
         raise ConfigError(f"--frames {settings.frames}: {settings.model} takes no videos; leave it out")
-    return video_requests(settings.buckets, count, seed, settings.frames, subject.video_maker)
+    maker = subject.video_maker if settings.frames else subject.view_maker
+    return random_requests(settings.buckets, count, settings.seed, tiles, maker, settings.frames)
 
 
-def _together(names: Sequence[str]) -> list[list[str]]:
-    """Returns the arms in groups that take turns, batch by batch, so that drifting clocks slow each alike.
+def prepare(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> None:
+    """Prepares an arm for the requests. Raises: ConfigError for graphs that the memory limit has no room for."""
+    try:
+        arm.prepare([views_of(batch) for batch in batches_of(requests, settings.batch_size)])
+    except GraphSettingsError as error:
+        raise ConfigError(f"--memory-limit and --budgets: {error}") from error
 
-    Our own do; transformers' classes are there alone, as they take the memory.
-    """
-    ours = [name for name in names if name != "reference"]
-    return [[name] for name in names if name == "reference"] + ([ours] if ours else [])
 
-
-def _measure(
+def measure(
     arms: Sequence[Arm], requests: Sequence[Request], settings: BenchSettings, device: torch.device
 ) -> list[ArmTimes]:
+    """Returns the times of arms that are prepared; of each batch one after the other."""
     all_times = [ArmTimes(name=arm.name) for arm in arms]
     batches = list(batches_of(requests, settings.batch_size))
-    try:
-        for arm in arms:
-            arm.prepare([views_of(batch) for batch in batches])
-    except GraphSettingsError as error:  # of sizes that the memory limit has no room for
-        raise ConfigError(f"--memory-limit and --budgets: {error}") from error
     for arm in arms:
         for batch in batches[: settings.num_warmups]:
             arm.encode(views_of(batch))
@@ -185,17 +207,18 @@ def _measure(
     for batch in batches:
         pages = views_of(batch)
         for arm, times in zip(arms, all_times, strict=True):
-            finish_device(device)
+            arm.meet()
+            _finish(device)
             start = time.perf_counter()
             arm.encode(pages)
-            finish_device(device)
+            _finish(device)
             times.add_batch(time.perf_counter() - start, [request.seconds for request in batch])
     for arm, times in zip(arms, all_times, strict=True):
         times.calls, times.statistics = arm.calls, arm.statistics()
     return all_times
 
 
-def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[torch.Tensor]:
+def outputs_of(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[Tensor]:
     """Returns the tokens of the first requests, in host memory."""
     compared = requests[: max(_COMPARED // settings.batch_size, 1) * settings.batch_size]
     return [
@@ -205,27 +228,27 @@ def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> 
     ]
 
 
-def views_of(batch: Sequence[Request]) -> list[PageViews]:
-    """Returns the views of a batch."""
-    return [request.views for request in batch]
+def largest_error(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
+    """Returns the largest difference of a page's tokens from those expected, relative to these (L2)."""
+    pairs = zip(found, expected, strict=True)
+    return max(float((mine.float() - its.float()).norm() / its.float().norm()) for mine, its in pairs)
 
 
-def batches_of(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
-    """Yields the requests in batches; the last one may be smaller."""
-    for start in range(0, len(requests), size):
-        yield requests[start : start + size]
+def _parity(outputs: Mapping[str, Sequence[Tensor]]) -> dict[str, float]:
+    """Returns the largest relative difference of graphs from our eager forward, and of ours from transformers'.
+
+    Pairs are left out of which an arm was not measured.
+    """
+    found = {}
+    if "graph" in outputs and "eager" in outputs:
+        found["graph to eager"] = largest_error(outputs["graph"], outputs["eager"])
+    ours = [outputs[name] for name in ("eager", "graph") if name in outputs]
+    if "reference" in outputs and ours:
+        found["ours to reference"] = max(largest_error(own, outputs["reference"]) for own in ours)
+    return found
 
 
-def finish_device(device: torch.device) -> None:
+def _finish(device: torch.device) -> None:
     """Waits for the device, so that measured times are of the work and not of its launch."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
-
-
-def machine_of(device: torch.device) -> dict[str, str]:
-    """Returns what is measured on: the device and the versions."""
-    if device.type == "cuda":
-        name = torch.cuda.get_device_name(device)
-    else:
-        name = f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} threads"
-    return {"device": name, "torch": torch.__version__, "python": platform.python_version()}

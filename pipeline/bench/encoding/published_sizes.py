@@ -19,7 +19,7 @@ _HALVES = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedSize:
-    """One encoder's sizes. kind: which of random_encoders.KINDS makes it. config: its config.json's, as far as needed.
+    """One encoder's sizes. kind: which of subjects.KINDS makes it. config: its config.json's, as far as needed.
 
     image, video: of its preprocessor_config.json and video_preprocessor_config.json. packed: frames of a video that
     share tokens, None as its published example has it. source: where the sizes were read. unverified: keys that were
@@ -48,9 +48,19 @@ SIZES: dict[str, PublishedSize] = {
     "deepseek-ocr": PublishedSize(
         kind="deepseek_ocr", source="deepseek-ai/DeepSeek-OCR: the defaults of ocr.model.deepseek_ocr.OcrConfig"
     ),
-    "deepseek-ocr-2": PublishedSize(
+    "deepseek-ocr-2": PublishedSize(  # SAM's are the defaults of transformers too
         kind="deepseek_ocr2",
         source="deepseek-ai/DeepSeek-OCR-2: the defaults of encoders.deepseek2.deep_encoder_v2.EncoderV2Config",
+        config={
+            "vision_config": {
+                "encoder_config": {
+                    "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24, "num_attention_heads": 14,
+                    "num_key_value_heads": 2, "rms_norm_eps": 1e-6,
+                    "rope_parameters": {"rope_type": "default", "rope_theta": 1e6},
+                }
+            },
+            "text_config": {"hidden_size": 1280},
+        },
     ),
     "qwen3-vl-8b": PublishedSize(
         kind="qwen3_vl",

@@ -2,13 +2,13 @@
 
 import ast
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from encoders.views import PageViews, UInt8Array
+from encoders.views import PageViews
 from ocr.families.family import VideoMaker, ViewMaker
 from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
@@ -53,45 +53,27 @@ def random_requests(
     count: int,
     seed: int,
     max_tiles: int,
-    view_maker: ViewMaker | None = None,
+    maker: ViewMaker | VideoMaker | None = None,
+    num_frames: int = 0,
 ) -> list[Request]:
-    """Returns requests for images of random pixels, with sizes drawn from the buckets.
+    """Returns requests for images, or videos of num_frames frames, of random pixels, with sizes drawn from the buckets.
 
-    view_maker: None for DeepSeek-OCR's views. Raises: ConfigError for a size that it cannot take.
+    maker: None for DeepSeek-OCR's views. Raises: ConfigError for a size that it cannot take.
     """
-    make = partial(views, mode="gundam", max_tiles=max_tiles) if view_maker is None else view_maker
-    return list(_requests(buckets, count, seed, (), make))
-
-
-def video_requests(
-    buckets: Mapping[Size, float], count: int, seed: int, num_frames: int, video_maker: VideoMaker
-) -> list[Request]:
-    """Returns requests for videos of num_frames frames of random pixels, with sizes drawn from the buckets.
-
-    Raises: ConfigError for a size that video_maker cannot take.
-    """
-    return list(_requests(buckets, count, seed, (num_frames,), video_maker))
-
-
-def _requests(
-    buckets: Mapping[Size, float],
-    count: int,
-    seed: int,
-    leading: tuple[int, ...],
-    make: Callable[[UInt8Array], PageViews],
-) -> Iterator[Request]:
-    """Yields requests for random pixels [*leading, H, W, 3]."""
+    make = partial(views, mode="gundam", max_tiles=max_tiles) if maker is None else maker
     rng = np.random.default_rng(seed)
     sizes, shares = list(buckets), np.array(list(buckets.values()))
-    drawn = rng.choice(len(sizes), size=count, p=shares / shares.sum())
-    for index in drawn.tolist():
+    requests = []
+    for index in rng.choice(len(sizes), size=count, p=shares / shares.sum()).tolist():
+        leading = (num_frames,) if num_frames else ()
         pixels = rng.integers(0, 256, (*leading, *sizes[index], 3), dtype=np.uint8)
         start = time.perf_counter()
         try:
             cut = make(pixels)
         except ValueError as error:
             raise ConfigError(f"--buckets {sizes[index]}: {error}") from error
-        yield Request(views=cut, seconds={"tile": time.perf_counter() - start})
+        requests.append(Request(views=cut, seconds={"tile": time.perf_counter() - start}))
+    return requests
 
 
 def page_requests(
@@ -105,3 +87,14 @@ def page_requests(
         Request(views=rendered.views, seconds=rendered.seconds)
         for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]
+
+
+def batches_of(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
+    """Yields the requests in batches; the last one may be smaller."""
+    for start in range(0, len(requests), size):
+        yield requests[start : start + size]
+
+
+def views_of(batch: Sequence[Request]) -> list[PageViews]:
+    """Returns the views of a batch."""
+    return [request.views for request in batch]

@@ -1,7 +1,8 @@
-"""Defines the ways of decoding to compare: transformers' generate, our engine, and that with its kernels for a GPU.
+"""Defines the prompts to measure decoding on, and the ways of decoding to compare.
 
-All decode greedily and end a page only at its end of text or its last token, without n-gram ban and loop
-detection, so that equal logits give equal texts.
+These are transformers' generate, our engine, and that with its kernels for a GPU. All decode greedily and end a
+page only at its end of text or its last token, without n-gram ban and loop detection, so that equal logits give
+equal texts.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,19 +11,30 @@ from typing import Any
 
 import torch
 
+from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import OcrConfig
-from pipeline.bench.generation.page_prompts import PagePrompt
+from ocr.model.prompt import encode_prompt, splice
 from pipeline.bench.model_names import RANDOM
 from pipeline.bench.random_model import random_loaded
+from pipeline.bench.real_pages import first_pages
 from pipeline.bench.reference import load_reference
+from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
 
 DECODE_ARMS = ("generate", "engine", "paged")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PagePrompt:
+    """A page to decode. embeds_LD: its vision tokens within the prompt's words."""
+
+    vision: VisionTokens
+    embeds_LD: torch.Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +131,38 @@ def load(name: str, device: torch.device, dtype: torch.dtype) -> LoadedModel:
     if name == RANDOM:
         return random_loaded(OcrConfig(), device, dtype)
     return checkpoint.load(name, device=device, dtype=dtype)
+
+
+def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePrompt]:
+    """Returns the first `count` pages below a folder that are not blank, read whole and encoded one by one.
+
+    Raises: ConfigError where there is none.
+    """
+    return [
+        page_prompt(loaded, loaded.model.encoder.encode([page.views])[0])
+        for page in first_pages([folder], TileSettings(), count)
+    ]
+
+
+def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[PagePrompt]:
+    """Returns prompts of num_tokens each, with random numbers as large as the model's own embeddings for the page.
+
+    Raises: ConfigError where num_tokens leaves none for the page.
+    """
+    weight = loaded.model.language_model.embed_tokens.weight
+    num_vision = num_tokens - len(encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id))
+    if num_vision < 1:
+        raise ConfigError(
+            f"--prompt-tokens {num_tokens}: the prompt's words leave none of them for the page; ask for more"
+        )
+    generator = torch.Generator().manual_seed(0)
+    drawn = torch.randn(count, num_vision, weight.shape[1], generator=generator) * weight.float().std().cpu()
+    pages = drawn.to(weight.device, weight.dtype)
+    return [page_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
+
+
+def page_prompt(loaded: LoadedModel, vision: VisionTokens) -> PagePrompt:
+    """Returns an encoded page within the model's own prompt."""
+    ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
+    (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
+    return PagePrompt(vision=vision, embeds_LD=embeds_LD)

@@ -1,17 +1,25 @@
 """Implements `ocrbatch bench decode`: times decoding arm by arm, each warmed up, in one process."""
 
-import platform
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ocr.checkpoints.checkpoint import LoadedModel
-from pipeline.bench.bench_figures import Figures, cells, known, told
-from pipeline.bench.generation.decode_arms import DECODE_ARMS, DecodeArm, Written, build, load
-from pipeline.bench.generation.page_prompts import PagePrompt, page_prompts, random_prompts
+from pipeline.bench.bench_figures import Figures, cells, known
+from pipeline.bench.generation.decode_arms import (
+    DECODE_ARMS,
+    DecodeArm,
+    PagePrompt,
+    Written,
+    build,
+    load,
+    page_prompts,
+    random_prompts,
+)
+from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError
 
@@ -19,74 +27,49 @@ _WARM_UP_TOKENS = 8
 _WIDTHS = (12, 9, 10, 10, 11, 9)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeBenchSettings:
-    """The settings of `ocrbatch bench decode`. pages: a folder; None draws random prompts of prompt_tokens.
+def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **options: Any) -> Figures:
+    """Measures every arm on the same pages, on the device and in the dtype that a run would choose.
 
-    batch_size: pages decoded together. max_new_tokens: per page; pages of random prompts do not end earlier.
-    """
-
-    model: str = "small"
-    device: str = "cpu"
-    dtype: str = "float32"
-    arms: tuple[str, ...] = DECODE_ARMS
-    pages: str | None = None
-    num_pages: int = 8
-    batch_size: int = 8
-    prompt_tokens: int = 903
-    max_new_tokens: int = 256
-
-
-def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **settings: Any) -> Figures:
-    """Measures on the device and in the dtype that a run would choose.
-
-    arms: None takes all that can be measured: the paged engine needs CUDA and bfloat16.
+    arms: None takes all that can be measured: the paged engine needs CUDA and bfloat16. pages: a folder;
+    None draws random prompts of prompt_tokens, which do not end before max_new_tokens. batch_size: pages decoded
+    together. Among the figures are the limit on new tokens within the model's positions, and each prompt's length.
+    options: the command's others: model, num_pages, batch_size, prompt_tokens, max_new_tokens.
     Raises: CheckpointError, ConfigError.
     """
-    chosen = choose_device(device)
-    number_format = choose_dtype(dtype, chosen)
+    device, dtype = (chosen := choose_device(device)), choose_dtype(dtype, chosen)
     if arms is not None:
         names = known("--arms", arms, DECODE_ARMS)
     else:
-        useless = set() if (chosen, number_format) == ("cuda", "bfloat16") else {"paged"}
+        useless = set() if (device, dtype) == ("cuda", "bfloat16") else {"paged"}
         names = tuple(name for name in DECODE_ARMS if name not in useless)
-    asked = DecodeBenchSettings(device=chosen, dtype=number_format, arms=names, pages=pages, **settings)
-    values = bench(asked)
-    return Figures(values=values, lines=tuple(_lines(values)))
-
-
-@torch.inference_mode()
-def bench(settings: DecodeBenchSettings) -> dict[str, Any]:
-    """Measures every arm on the same pages; returns all figures as JSON values. Raises: CheckpointError, ConfigError.
-
-    max_new_tokens: the settings', limited by the model's positions. prompt_tokens: of each page.
-    """
-    device = torch.device(settings.device)
-    loaded = load(settings.model, device, getattr(torch, settings.dtype))
-    if settings.pages is None:
-        # No token has this id, so that every page runs to its token limit.
-        loaded = replace(loaded, eos_id=loaded.model.config.language.vocab_size)
-        pages = random_prompts(loaded, settings.num_pages, settings.prompt_tokens)
-    else:
-        pages = page_prompts(loaded, settings.pages, settings.num_pages)
-    max_new_tokens = _room(loaded, pages, settings.max_new_tokens)
-    longest = max(len(page.embeds_LD) for page in pages)
-    measured: list[dict[str, Any]] = []
-    expected: list[Written] | None = None
-    for name in settings.arms:
-        arm = build(name, loaded, slots=settings.batch_size, max_tokens=longest + max_new_tokens)
-        arm(pages[: settings.batch_size], min(_WARM_UP_TOKENS, max_new_tokens))
-        wall_s, cpu_s, written = _timed(arm, pages, settings.batch_size, max_new_tokens)
-        del arm  # the next one needs its memory
-        expected = written if expected is None else expected
-        measured.append({"name": name, **_arm(written, expected, wall_s, cpu_s)})
-    return {
-        "settings": asdict(settings),
+    settings = options | {"device": device, "dtype": dtype, "arms": names, "pages": pages}
+    batch_size = options["batch_size"]
+    with torch.inference_mode():
+        loaded = load(options["model"], torch.device(device), getattr(torch, dtype))
+        if pages is None:
+            # No token has this id, so that every page runs to its token limit.
+            loaded = replace(loaded, eos_id=loaded.model.config.language.vocab_size)
+            prompts = random_prompts(loaded, options["num_pages"], options["prompt_tokens"])
+        else:
+            prompts = page_prompts(loaded, pages, options["num_pages"])
+        most = _room(loaded, prompts, options["max_new_tokens"])
+        longest = max(len(page.embeds_LD) for page in prompts)
+        measured: list[dict[str, Any]] = []
+        expected: list[Written] | None = None
+        for name in names:
+            arm = build(name, loaded, slots=batch_size, max_tokens=longest + most)
+            wall_s, cpu_s, written = timed(arm, prompts, batch_size, most)
+            del arm  # the next one needs its memory
+            expected = written if expected is None else expected
+            measured.append({"name": name, **_arm(written, expected, wall_s, cpu_s)})
+    values = {
+        "settings": settings,
         "arms": measured,
-        "machine": _machine(device),
-        "prompt_tokens": [len(page.embeds_LD) for page in pages],
-        "max_new_tokens": max_new_tokens,
+        "machine": describe(torch.device(device)),
+        "prompt_tokens": [len(page.embeds_LD) for page in prompts],
+        "max_new_tokens": most,
     }
+    return Figures(values=values, lines=tuple(_lines(values)))
 
 
 def _arm(
@@ -113,7 +96,7 @@ def _arm(
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     """Yields the report's lines: what was measured and on which machine, then a row for every arm."""
     settings, lengths, (first, *others) = values["settings"], values["prompt_tokens"], values["arms"]
-    yield told(values["machine"])
+    yield machine_line(values["machine"])
     shortest, longest = min(lengths), max(lengths)
     prompts = f"{longest}" if shortest == longest else f"{shortest} to {longest}"
     yield (
@@ -144,20 +127,19 @@ def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None
     return None if len(tokens) == len(others) else min(len(tokens), len(others))
 
 
-def _timed(
+def timed(
     arm: DecodeArm, pages: Sequence[PagePrompt], batch_size: int, max_new_tokens: int
 ) -> tuple[float, float, list[Written]]:
-    """Returns wall seconds, CPU seconds, and the output, which arms return on the host: they wait for the device."""
+    """Returns wall seconds, CPU seconds, and the output, once the arm is warmed up.
+
+    Arms return the output on the host: they wait for the device.
+    """
+    arm(pages[:batch_size], min(_WARM_UP_TOKENS, max_new_tokens))
     written: list[Written] = []
     start, cpu_start = time.perf_counter(), time.process_time()
-    for batch in _batches(pages, batch_size):
-        written += arm(batch, max_new_tokens)
+    for place in range(0, len(pages), batch_size):
+        written += arm(pages[place : place + batch_size], max_new_tokens)
     return time.perf_counter() - start, time.process_time() - cpu_start, written
-
-
-def _batches(pages: Sequence[PagePrompt], size: int) -> Iterator[Sequence[PagePrompt]]:
-    for start in range(0, len(pages), size):
-        yield pages[start : start + size]
 
 
 def _room(loaded: LoadedModel, pages: Sequence[PagePrompt], asked: int) -> int:
@@ -169,9 +151,3 @@ def _room(loaded: LoadedModel, pages: Sequence[PagePrompt], asked: int) -> int:
             "ask for fewer --prompt-tokens"
         )
     return min(asked, positions - longest)
-
-
-def _machine(device: torch.device) -> dict[str, str]:
-    on_cuda = device.type == "cuda"
-    name = torch.cuda.get_device_name(device) if on_cuda else platform.processor() or platform.machine()
-    return {"device": name, "threads": str(torch.get_num_threads()), "torch": torch.__version__}

@@ -1,14 +1,17 @@
 """Computes the least time that a page can take: its operations at the matrix rate, its bytes at the rate of a copy.
 
 The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step.
+A multiply-add counts as two operations. Of the encoder matrix products and convolutions count, with relative
+positions and the padding of SAM's windows, but not norms, activations and softmax.
 """
 
 from dataclasses import dataclass
 
+from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import EncoderConfig
+from encoders.deepseek.sam import SamConfig
 from ocr.imaging.tiling import TILE_PX
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig
-from pipeline.bench.roofline.encoder_flops import view_flops
 from pipeline.bench.roofline.rates import Rates
 from pipeline.bench.roofline.token_counts import global_tokens, tile_tokens
 
@@ -44,37 +47,25 @@ class PageWork:
         return self.prompt_tokens + (self.output_tokens / self.readings / 2 if self.readings else 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """The least seconds per page, by cause. weights_s, kv_s: for decoding, with weights read once for all rows."""
+def page_bound(config: OcrConfig, work: PageWork, rates: Rates, dtype_bytes: int) -> dict[str, float]:
+    """Returns the least seconds per page, by cause and in all, and the most pages per second.
 
-    encoder_s: float
-    prefill_s: float
-    weights_s: float
-    kv_s: float
-
-    @property
-    def page_s(self) -> float:
-        """The least seconds per page."""
-        return self.encoder_s + self.prefill_s + self.weights_s + self.kv_s
-
-    @property
-    def pages_s(self) -> float:
-        """The most pages per second."""
-        return 1 / self.page_s
-
-
-def page_bound(config: OcrConfig, work: PageWork, rates: Rates, dtype_bytes: int) -> Bound:
-    """Returns the bound for such a page. dtype_bytes: of a weight, and of a number in the cache."""
+    dtype_bytes: of a weight, and of a number in the cache. weights_s, kv_s: for decoding, with weights read once for
+    all rows.
+    """
     language = config.language
     steps_bytes = step_weights(language, work.rows) * dtype_bytes / work.rows
     cache_bytes = token_cache_numbers(language) * dtype_bytes * work.context
-    return Bound(
-        encoder_s=_encoder_flops(config.encoder, work) / rates.matrix_flops_s,
-        prefill_s=work.readings * prefill_flops(language, work.prompt_tokens) / rates.matrix_flops_s,
-        weights_s=work.output_tokens * steps_bytes / rates.copy_bytes_s,
-        kv_s=work.output_tokens * cache_bytes / rates.copy_bytes_s,
-    )
+    encoder_flops = work.readings * view_flops(config.encoder, work.view_px)
+    encoder_flops += work.tiles * view_flops(config.encoder, TILE_PX)
+    seconds = {
+        "encoder_s": encoder_flops / rates.matrix_flops_s,
+        "prefill_s": work.readings * prefill_flops(language, work.prompt_tokens) / rates.matrix_flops_s,
+        "weights_s": work.output_tokens * steps_bytes / rates.copy_bytes_s,
+        "kv_s": work.output_tokens * cache_bytes / rates.copy_bytes_s,
+    }
+    page_s = sum(seconds.values())
+    return seconds | {"page_s": page_s, "pages_s": 1 / page_s}
 
 
 def prefill_flops(config: LanguageConfig, tokens: float) -> float:
@@ -95,11 +86,6 @@ def token_cache_numbers(config: LanguageConfig) -> int:
     """Returns how many numbers the cache holds for one token: keys and values of all layers."""
     width = config.hidden_size // config.num_attention_heads
     return 2 * config.num_hidden_layers * config.num_key_value_heads * width
-
-
-def _encoder_flops(config: EncoderConfig, work: PageWork) -> float:
-    tiles = work.tiles * view_flops(config, TILE_PX) if work.tiles else 0.0
-    return work.readings * view_flops(config, work.view_px) + tiles
 
 
 def _token_weights(config: LanguageConfig) -> int:
@@ -124,3 +110,48 @@ def _sparse_layers(config: LanguageConfig) -> int:
 
 def _expert(config: LanguageConfig) -> int:
     return 3 * config.hidden_size * config.moe_intermediate_size
+
+
+def sam_flops(config: SamConfig, view_px: int) -> int:
+    """Returns the operations of one view in SAM, its neck and the two strided convolutions."""
+    side = view_px // config.patch_px
+    width, neck = config.width, config.neck_channels
+    first, second = config.downsample_channels
+    total = 2 * side**2 * width * 3 * config.patch_px**2
+    for layer in range(config.num_layers):
+        window = 0 if layer in config.global_layers else config.window
+        total += _sam_layer(config, side, window)
+    total += 2 * side**2 * neck * (width + 9 * neck)
+    half, quarter = _halved(side), _halved(_halved(side))
+    return total + 2 * 9 * (half**2 * neck * first + quarter**2 * first * second)
+
+
+def clip_flops(config: ClipConfig, view_px: int) -> int:
+    """Returns the operations of one view in CLIP: a token for every 64 px in each direction, and the class token."""
+    tokens, width = (view_px // 64) ** 2 + 1, config.width
+    layer = 2 * tokens * width * (4 * width + 2 * config.mlp_dim) + 4 * tokens**2 * width
+    return config.num_layers * layer
+
+
+def view_flops(config: EncoderConfig, view_px: int) -> int:
+    """Returns the operations of one view in the whole encoder, projector included."""
+    projected = config.clip.width + config.sam.downsample_channels[-1]
+    projector = 2 * (view_px // 64) ** 2 * projected * config.embed_dim
+    return sam_flops(config.sam, view_px) + clip_flops(config.clip, view_px) + projector
+
+
+def _sam_layer(config: SamConfig, side: int, window: int) -> int:
+    """Returns the operations of a SAM layer. window: side of the attention windows, 0 for a global layer."""
+    extent = window or side
+    windows = (-(-side // window)) ** 2 if window else 1
+    queries = windows * extent**2
+    attended = 4 * queries * extent**2 * config.width  # scores and their product with the values
+    if config.use_rel_pos:
+        attended += 4 * queries * extent * config.width  # by row and by column
+    projections = 2 * queries * config.width * 4 * config.width
+    return attended + projections + 4 * side**2 * config.width * config.mlp_dim
+
+
+def _halved(side: int) -> int:
+    """Returns the output size of a convolution with kernel 3, stride 2 and padding 1."""
+    return (side - 1) // 2 + 1

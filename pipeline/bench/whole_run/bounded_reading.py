@@ -29,13 +29,13 @@ class BoundedModel:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "_BoundedEngine":
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "_Bounded":
         made = self._loaded.engine(prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
-        return _BoundedEngine(made, lambda request: self.bounded(request, prompt))
+        return _Bounded(made, lambda request: self.bounded(request, prompt))
 
-    def paged_reader(self, **limits: Any) -> "_BoundedPagedReader | None":
+    def paged_reader(self, **limits: Any) -> "_Bounded | None":
         made = self._loaded.paged_reader(**limits)
-        return None if made is None else _BoundedPagedReader(made, self.bounded)
+        return None if made is None else _Bounded(made, self.bounded)
 
     def bounded(self, request: PageRequest, prompt: str) -> PageRequest:
         """Returns the request with its new limit."""
@@ -50,33 +50,16 @@ class BoundedModel:
         return replace(request, settings=replace(request.settings, max_tokens=most))
 
 
-class _BoundedEngine:
-    def __init__(self, engine: Any, bounded: Callable[[PageRequest], PageRequest]) -> None:
+class _Bounded:
+    """An engine, or a paged reader, whose read() takes the prompt too: bounded() gets whatever follows the requests."""
+
+    def __init__(self, engine: Any, bounded: Callable[..., PageRequest]) -> None:
         self._engine, self._bounded = engine, bounded
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
-    def read(self, requests: Iterable[PageRequest | None], **others: Any) -> Iterator[PageRead]:
-        found: Iterator[PageRead] = self._engine.read(_each(requests, self._bounded), **others)
+    def read(self, requests: Iterable[PageRequest | None], *prompt: str, **others: Any) -> Iterator[PageRead]:
+        limited = (None if request is None else self._bounded(request, *prompt) for request in requests)
+        found: Iterator[PageRead] = self._engine.read(limited, *prompt, **others)
         return found
-
-
-class _BoundedPagedReader:
-    def __init__(self, reader: Any, bounded: Callable[[PageRequest, str], PageRequest]) -> None:
-        self._reader, self._bounded = reader, bounded
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def read(self, requests: Iterable[PageRequest | None], prompt: str, **others: Any) -> Iterator[PageRead]:
-        limited = _each(requests, lambda request: self._bounded(request, prompt))
-        found: Iterator[PageRead] = self._reader.read(limited, prompt, **others)
-        return found
-
-
-def _each(
-    requests: Iterable[PageRequest | None], bounded: Callable[[PageRequest], PageRequest]
-) -> Iterator[PageRequest | None]:
-    for request in requests:
-        yield None if request is None else bounded(request)

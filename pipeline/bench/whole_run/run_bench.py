@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING
 from pipeline.bench.bench_figures import Figures
 from pipeline.bench.host_meter import HostMeter, process_age_s
 from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
-from pipeline.bench.whole_run.copies import copy_pages
-from pipeline.bench.whole_run.measured import Measured, PipelineBenchSettings
-from pipeline.bench.whole_run.run_report import lines
+from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
-from pipeline.bench.whole_run.track import PageTrack
+from pipeline.bench.whole_run.track import Measured, PageTrack, PipelineBenchSettings
 from pipeline.cluster import choose
 from pipeline.cluster.worker_messages import LoadedOn
 from pipeline.device.gpu_meter import GpuMeter
@@ -42,7 +40,7 @@ def run(settings: PipelineBenchSettings) -> Figures:
             paths = [str(folder / "pages")]
         measured = _run(settings, paths, folder, age_s)
         # Imported only now, as it imports torch.
-        from pipeline.bench.whole_run.run_result import values_of
+        from pipeline.bench.whole_run.run_result import lines, values_of
 
         values = values_of(settings, measured, paths)
         return Figures(values=values, lines=tuple(lines(values)))

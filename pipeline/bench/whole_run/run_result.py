@@ -1,4 +1,4 @@
-"""Works out the figures of `ocrbatch bench pipeline` from a measured run: speed, start, memory and bound."""
+"""Works out the figures of `ocrbatch bench pipeline` from a measured run, and prints them."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -10,19 +10,25 @@ import torch
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.imaging.tiling import MODES
 from ocr.model.prompt import encode_prompt
+from pipeline.bench.bench_figures import cells
+from pipeline.bench.generation.decode_arms import GenerateArm, page_prompt
+from pipeline.bench.generation.decode_bench import timed
 from pipeline.bench.machine import describe
+from pipeline.bench.real_pages import first_pages
 from pipeline.bench.roofline.bound import PageWork, page_bound
 from pipeline.bench.roofline.rates import measure_rates
-from pipeline.bench.whole_run.generate_beside import generate_beside
-from pipeline.bench.whole_run.measured import Measured, PipelineBenchSettings
-from pipeline.bench.whole_run.track import Stretch
+from pipeline.bench.whole_run.track import Measured, PipelineBenchSettings
 from pipeline.config.schema import tile_settings
-from pipeline.device.startup.loading import choose_dtype
+from pipeline.device.startup.loading import choose_dtype, threads_each
 from pipeline.meter import bottleneck
+from pipeline.reports.listing import counted
+from pipeline.reports.stage_lines import flow_lines
 from storage.database import open_for_reading
 from storage.queries import statistics
 
 _FLAT_FROM = 100
+_VIEWS_AT_ONCE = 32
+_WIDTHS = (28, 12)
 Values = dict[str, Any]
 
 
@@ -65,27 +71,14 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
 
 
 def _speeds(measured: Measured) -> list[Values]:
-    """Returns the speeds of the whole run, of the run since the model was loaded, and of its steady part if any.
-
-    num_pages: pages read; num_failed: pages not read. gpu_busy: share of the time in which at least one kernel ran,
-    however little of the GPU it filled; None where that was not measured.
-    """
+    """Returns the speeds of the whole run, of the run since the model was loaded, and of its steady part if any."""
     track = measured.track
     parts = {
         "whole run": track.since(measured.started),
         "since the model was loaded": track.since(measured.loaded),
         "steady": track.steady(measured.at_once),
     }
-    return [{"name": name, **_speed(part, measured)} for name, part in parts.items() if part is not None]
-
-
-def _speed(part: Stretch, measured: Measured) -> Values:
-    gpu = measured.track.gpu
-    reading = gpu.reading(part.start.gpu, part.end.gpu) if gpu else None
-    names = ("num_pages", "num_failed", "seconds", "pages_s", "tokens_s", "cpu_s_a_page")
-    return {name: getattr(part, name) for name in names} | {
-        "gpu_busy": None if reading is None else reading.busy_share
-    }
+    return [{"name": name, **part} for name, part in parts.items() if part is not None]
 
 
 def _start_up(measured: Measured) -> Values:
@@ -138,8 +131,7 @@ def _bound(measured: Measured, pages_s: float) -> Values:
     found |= {"rates": asdict(rates) if rates else None, "work": asdict(work) if work else None}
     if rates and work:
         bound = page_bound(model.model.config, work, rates, model.model.dtype.itemsize)
-        found["bound"] = asdict(bound) | {"page_s": bound.page_s, "pages_s": bound.pages_s}
-        found["bound_share"] = pages_s / bound.pages_s
+        found |= {"bound": bound, "bound_share": pages_s / bound["pages_s"]}
     return found
 
 
@@ -175,11 +167,128 @@ def _work(measured: Measured, loaded: LoadedModel) -> PageWork | None:
     )
 
 
+@torch.inference_mode()
 def _beside(settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]) -> Values | None:
-    if not settings.generate_pages or not isinstance(measured.model, LoadedModel):
+    """Times transformers' `generate` on the first generate_pages pages, read whole, all in one batch.
+
+    Its figures are of decoding alone, prefill included, without encoding and files.
+    Raises: CheckpointError, ConfigError.
+    """
+    loaded = measured.model
+    if not settings.generate_pages or not isinstance(loaded, LoadedModel):
         return None
-    if measured.model.device.type == "cuda":
+    if loaded.device.type == "cuda":
         torch.cuda.empty_cache()
     tokens = max(page.num_tokens for page in measured.track.pages)
-    layout = tile_settings(measured.config)
-    return generate_beside(measured.model, paths, layout, settings.generate_pages, tokens)
+    rendered = first_pages(paths, tile_settings(measured.config), settings.generate_pages, "PATH")
+    encoded = loaded.model.encoder.encode([page.views for page in rendered], max_views=_VIEWS_AT_ONCE)
+    pages = [page_prompt(loaded, vision) for vision in encoded]
+    wall_s, _, written = timed(GenerateArm(loaded), pages, len(pages), tokens)
+    num_tokens = sum(len(page.tokens) for page in written)
+    return {
+        "name": "generate",
+        "num_pages": len(pages),
+        "num_tokens": num_tokens,
+        "wall_s": wall_s,
+        "pages_s": len(pages) / wall_s,
+        "tokens_s": num_tokens / wall_s,
+    }
+
+
+def lines(values: Values) -> Iterator[str]:
+    """Yields the report's lines: what was read on which machine, how fast, and where the time went.
+
+    values: values_of().
+    """
+    yield from _head(values)
+    speeds, at_once = values["speeds"], values["at_once"]
+    yield cells(
+        _WIDTHS, "", "Pages read", "Failed", "Seconds", "Pages/s", "Tokens/s", "CPU s/page", "GPU busy"
+    )
+    for speed in speeds:
+        yield _speed(speed)
+    if any(speed["gpu_busy"] is not None for speed in speeds):
+        yield "GPU busy: the share of the time in which any kernel ran, however little of the GPU it filled"
+    if any(speed["name"] == "steady" for speed in speeds):
+        yield f"steady: from when the first {at_once} pages were stored to the end, while slots fell empty"
+    else:
+        yield f"no steady part: it takes twice the pages that are read at once, {2 * at_once}"
+    yield from flow_lines(values["flow"])
+    if values["bottleneck"] is not None:
+        yield f"bottleneck: {values['bottleneck']}"
+    start = values["start_up"]
+    yield (
+        f"first page stored {start['first_page_s']:.1f} s after the command: it ran at {start['entered_s']:.1f} s, "
+        f"torch was imported at {start['imported_s']:.1f} s, the model loaded at {start['loaded_s']:.1f} s; encoder "
+        f"graphs took {start['capture_s']:.1f} s"
+    )
+    yield from _memory_lines(values["memory"], len(values["stored_s"]))
+    if values["bound"] is not None:
+        yield from _bound_lines(values)
+    if (beside := values["beside"]) is not None:
+        yield (
+            f"{beside['name']} beside it, decoding alone, {beside['num_pages']} pages at once: "
+            f"{beside['tokens_s']:,.0f} tokens/s, {beside['pages_s']:.2f} pages/s"
+        )
+    yield from values["notes"]
+
+
+def _head(values: Values) -> Iterator[str]:
+    machine = values["machine"]
+    threads = values["config"]["threads"] or threads_each()
+    where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
+    yield f"{where}; torch {machine['versions'].get('torch')}"
+    pages = counted(dict(sorted(values["statuses"].items())))
+    yield (
+        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once; "
+        f"{len(values['stored_s'])} pages ({pages}), {values['num_tokens'] / values['num_read']:,.0f} tokens a page "
+        "read"
+    )
+    if values["stopped"] is not None:
+        yield f"stopped before the end: {values['stopped']}"
+
+
+def _speed(speed: Values) -> str:
+    busy = speed["gpu_busy"]
+    return cells(
+        _WIDTHS,
+        speed["name"],
+        f"{speed['num_pages']}",
+        f"{speed['num_failed']}",
+        f"{speed['seconds']:.2f}",
+        f"{speed['pages_s']:.2f}",
+        f"{speed['tokens_s']:,.0f}",
+        f"{speed['cpu_s_a_page']:.2f}",
+        "" if busy is None else f"{busy:.1%}",
+    )
+
+
+def _memory_lines(memory: Values, num_pages: int) -> Iterator[str]:
+    line = f"host memory at most {_gib(memory['host_peak'])} ({_gib(memory['main_peak'])} and workers)"
+    if memory["main_at"] and memory["workers_at"] is not None and num_pages > 100:
+        before, after = memory["main_at"] + memory["workers_at"], memory["main_end"] + memory["workers_end"]
+        line += f"; at page 100 {_gib(before)}, at page {num_pages} {_gib(after)}, {after / before:.2f}x"
+    yield line
+    if memory["gpu_allocated"] is not None and memory["gpu_reserved"] is not None:
+        line = f"GPU memory at most {_gib(memory['gpu_allocated'])}, reserved {_gib(memory['gpu_reserved'])}"
+        used = memory["gpu_used"]
+        yield line + (f", in use on the GPU {_gib(used)}" if used is not None else "")
+
+
+def _bound_lines(values: Values) -> Iterator[str]:
+    rates, bound, work = values["rates"], values["bound"], values["work"]
+    yield (
+        f"bound: {bound['page_s'] * 1e3:.1f} ms a page, {bound['pages_s']:.1f} pages/s, of which "
+        f"{values['bound_share']:.0%} reached ({values['speeds'][-1]['name']}): encoder "
+        f"{bound['encoder_s'] * 1e3:.1f} ms, prefill {bound['prefill_s'] * 1e3:.1f}, weights "
+        f"{bound['weights_s'] * 1e3:.1f}, cache {bound['kv_s'] * 1e3:.1f}"
+    )
+    yield (
+        f"at {rates['matrix_flops_s'] / 1e12:.0f} TFLOP/s and {rates['copy_bytes_s'] / 1e12:.2f} TB/s, measured here; "
+        f"prompts of {PageWork(**work).prompt_tokens:.0f} tokens, {work['readings']:.2f} readings and "
+        f"{work['tiles']:.1f} tiles a page"
+    )
+
+
+def _gib(num_bytes: int) -> str:
+    return f"{num_bytes / 2**30:.2f} GiB"

@@ -1,16 +1,29 @@
-"""Tracks when pages were stored, and the resources that the run had used by then."""
+"""Tracks when pages were stored, and the resources that the run had used by then; what was asked and measured."""
 
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from ocr.imaging.tiling import Mode
 from pipeline.bench.host_meter import HostMeter, HostUse
+from pipeline.bench.whole_run.subject import Loader
+from pipeline.config.schema import Config
+from pipeline.config.sources import Layer, nest
 from pipeline.device.gpu_meter import GpuMark, GpuMeter
+from pipeline.device.sizes import decode_slots
 from pipeline.reports.progress import Silent
+from pipeline.reports.summary import RunSummary
 from pipeline.types import PageResult
 
+if TYPE_CHECKING:
+    from ocr.families.page_model import PageModel
+
 _NOT_READ = frozenset({"failed", "quarantined"})
+# A part of a run, as JSON values. num_pages: read in it; num_failed: not read, whose time is included. gpu_busy: share
+# of the time in which at least one kernel ran, however little of the GPU it filled; None where that was not measured.
+Stretch = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,40 +41,6 @@ class Stored(Moment):
 
     num_tokens: int
     is_read: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stretch:
-    """A part of a run and the pages stored in it. num_pages: those that were read; num_failed: the others.
-
-    The time that the failed pages took is included.
-    """
-
-    start: Moment
-    end: Moment
-    num_pages: int
-    num_failed: int
-    num_tokens: int
-
-    @property
-    def seconds(self) -> float:
-        """The length of the stretch."""
-        return self.end.at_s - self.start.at_s
-
-    @property
-    def pages_s(self) -> float:
-        """The pages read per second."""
-        return self.num_pages / self.seconds
-
-    @property
-    def tokens_s(self) -> float:
-        """The tokens per second."""
-        return self.num_tokens / self.seconds
-
-    @property
-    def cpu_s_a_page(self) -> float:
-        """The CPU seconds per page that was read."""
-        return (self.end.host.cpu_s - self.start.host.cpu_s) / self.num_pages
 
 
 class PageTrack(Silent):
@@ -111,15 +90,80 @@ class PageTrack(Silent):
             return None
         return self._stretch(self.pages[at_once - 1], self.pages[at_once:])
 
-    @staticmethod
-    def _stretch(start: Moment, pages: Sequence[Stored]) -> Stretch | None:
+    def _stretch(self, start: Moment, pages: Sequence[Stored]) -> Stretch | None:
         num_read = sum(page.is_read for page in pages)
         if not num_read or pages[-1].at_s <= start.at_s:
             return None
-        return Stretch(
-            start=start,
-            end=pages[-1],
-            num_pages=num_read,
-            num_failed=len(pages) - num_read,
-            num_tokens=sum(page.num_tokens for page in pages),
-        )
+        end, seconds = pages[-1], pages[-1].at_s - start.at_s
+        reading = self.gpu.reading(start.gpu, end.gpu) if self.gpu else None
+        return {
+            "num_pages": num_read,
+            "num_failed": len(pages) - num_read,
+            "seconds": seconds,
+            "pages_s": num_read / seconds,
+            "tokens_s": sum(page.num_tokens for page in pages) / seconds,
+            "cpu_s_a_page": (end.host.cpu_s - start.host.cpu_s) / num_read,
+            "gpu_busy": None if reading is None else reading.busy_share,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineBenchSettings:
+    """The settings of `ocrbatch bench pipeline`.
+
+    output_tokens: to write on every page, whatever it shows, where its family can be held to that, else at most; None
+    lets the model end if its weights are not random.
+    num_pages: how many to make by copying documents; None reads each document once. batch_size: pages decoded at once.
+    generate_pages: how many to decode with transformers' `generate` too, after the run.
+    """
+
+    paths: tuple[str, ...]
+    model: str = "small"
+    device: str | None = None
+    dtype: str | None = None
+    mode: Mode | None = None
+    batch_size: int | None = None
+    output_tokens: int | None = None
+    num_pages: int | None = None
+    generate_pages: int = 0
+    sets: tuple[str, ...] = ()
+
+    def options(self) -> list[Layer]:
+        """Returns the settings that are part of a run's configuration, each as a layer with its option's name."""
+        named = {
+            "--device": ("device", self.device),
+            "--dtype": ("dtype", self.dtype),
+            "--mode": ("tile.mode", self.mode),
+            "--batch-size": ("decode.batch_size", self.batch_size),
+        }
+        return [(name, nest(key, value)) for name, (key, value) in named.items() if value is not None]
+
+
+@dataclass(slots=True, kw_only=True)
+class Measured:
+    """A finished run. age_s: the process's age when the benchmark was entered; started, loaded: moments of the run.
+
+    is_here: whether the model was in this process rather than in processes of its own.
+    """
+
+    config: Config
+    summary: RunSummary
+    track: PageTrack
+    host: HostMeter
+    loader: Loader
+    age_s: float
+    started: Moment
+    loaded: Moment
+    wall_s: float
+    is_here: bool = True
+
+    @property
+    def model(self) -> "PageModel":
+        """The model that the run used."""
+        assert self.loader.loaded is not None, "pages were read"
+        return self.loader.loaded
+
+    @property
+    def at_once(self) -> int:
+        """The most pages decoded at once."""
+        return decode_slots(self.config, self.model.device.type)

@@ -19,10 +19,9 @@ from typing import Any
 import torch
 
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
-from pipeline.bench.encoding.encoder_subject import EncoderSubject
 from pipeline.bench.encoding.published_sizes import SIZES
-from pipeline.bench.encoding.random_encoders import random_subject
 from pipeline.bench.encoding.requests import Size
+from pipeline.bench.encoding.subjects import EncoderSubject, random_subject
 from tests.benchmarks.encoder.tiny_families import TINY, TINY_CASES
 from tests.encoders.graphs.eager_capture import EagerCapture
 

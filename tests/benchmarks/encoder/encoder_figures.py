@@ -1,12 +1,12 @@
 """Measures all figures of the vision encoder and its graphs in one run, on a CUDA device:
 
 python -m tests.benchmarks.encoder.encoder_figures figures.json
-python -m tests.benchmarks.encoder.encoder_figures figures.json --sections a,c,g --pages ./docs
+python -m tests.benchmarks.encoder.encoder_figures figures.json --sections machine,batches
 
-Sections: a machine, b single (requests from the host), c batches (device only), d numerics, e counts (every graph
-and every number of views against eager), f padding (mixed pages), g profile (kernels; only on request).
-The JSON is written and the table printed after each section; one that fails is reported, and the others go on. The
-model is DeepSeek-OCR's encoder at full size with random weights, unless another is named; TF32 is off. With --quick
+Sections: machine, batches (device only), numerics, counts (every graph and number of views against eager), profile
+(kernels; only on request). Requests from the host, and padding of mixed pages, are `ocrbatch bench encoder`'s to
+measure. The JSON is written and the table printed after each section; one that fails is reported, and the others go on.
+The model is DeepSeek-OCR's encoder at full size with random weights, unless another is named; TF32 is off. With --quick
 a tiny model and tiny sizes show on any device that the program works; its figures mean nothing.
 """
 
@@ -16,21 +16,20 @@ import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
-from pipeline.bench.encoding.encoder_arms import GraphArm, ReferenceArm
-from pipeline.bench.encoding.encoder_subject import DeepSeekReference, deepseek_subject
+from pipeline.bench.encoding.encoder_arms import ManagedArm, ReferenceArm
 from pipeline.bench.reference import load_reference, page_tokens, view_tokens
-from pipeline.bench.roofline.encoder_flops import view_flops
+from pipeline.bench.roofline.bound import view_flops
 from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text
 from tests.benchmarks.encoder.encoder_rig import (
     QUICK,
@@ -42,7 +41,6 @@ from tests.benchmarks.encoder.encoder_rig import (
     make_rig,
     once_ms,
     relative_errors,
-    wall_ms,
 )
 from tests.benchmarks.encoder.encoder_tables import ARMS, TABLES, Found
 
@@ -62,31 +60,6 @@ def machine(rig: Rig, found: Found) -> Found:
         "matmul_ms": ms,
         "matmul_tflops": 2 * side**3 / ms / 1e9,
     }
-
-
-def single(rig: Rig, found: Found) -> Found:
-    """Times requests from views on the host to tokens on the device: one image, one A4 page, many pages at once."""
-    effort = rig.effort
-    many = [rig.random_page(effort.page_grid, seed) for seed in range(effort.pages)]
-    cases: dict[str, list[PageViews]] = {
-        "224 x 224": [rig.image(224, 224)],
-        "448 x 448": [rig.image(448, 448)],
-        "one A4 page": [rig.page],
-        f"{effort.pages} A4 pages": many,
-    }
-    results: Found = {"cases": {}}
-    found["single"] = results
-    for case, pages in cases.items():
-        results["cases"][case] = {}
-        for arm in ARMS:
-            with _reported(f"{case}, {arm}"):
-                results["cases"][case][arm] = _request(rig, arm, pages)
-            rig.tidy()
-    shapes: list[Shape] = [(1, effort.view_px), (effort.page_grid[0] * effort.page_grid[1], 640)]
-    results["device_ms"] = {_label(shape): _replay_ms(rig, shape, 20) for shape in shapes}
-    results["device_ms"]["one A4 page"] = sum(results["device_ms"].values())
-    results["statistics"] = rig.arm("graph").statistics()
-    return results
 
 
 def batches(rig: Rig, found: Found) -> Found:
@@ -117,7 +90,9 @@ def numerics(rig: Rig, found: Found) -> Found:
     inputs = {f"random {seed}": _fresh_pages(rig, seed) for seed in range(effort.parity_seeds)}
     inputs["real pages"] = rig.real_pages
     exact = load_reference(rig.model, torch.float32)
-    expected = {name: [page.cpu() for page in page_tokens(exact, pages)] for name, pages in inputs.items()}
+    expected = {
+        name: [page.cpu() for page in page_tokens(exact.model, pages)] for name, pages in inputs.items()
+    }
     del exact
     rig.tidy()
     results: Found = {"largest": {}, "each": {}}
@@ -139,7 +114,7 @@ def numerics(rig: Rig, found: Found) -> Found:
 def counts(rig: Rig, found: Found) -> Found:
     """Times every captured size, as the manager measured it, and every number of views through it, beside eager."""
     graph = rig.arm("graph")
-    assert isinstance(graph, GraphArm)
+    assert isinstance(graph, ManagedArm)
     results: Found = {"sizes": {}, "counts": {}, "slower": []}
     found["counts"] = results
     for path, axis in zip(graph.paths, (rig.effort.view_px, 640), strict=True):
@@ -158,33 +133,6 @@ def counts(rig: Rig, found: Found) -> Found:
                 )
             rows.append(row)
         results["counts"][path.name] = rows
-    return results
-
-
-def padding(rig: Rig, found: Found) -> Found:
-    """Measures padding and time of mixed pages in batches, with sizes that double and with sizes chosen for them."""
-    pages = rig.mixed_pages()
-    most = rig.effort.pages
-    grouped = [pages[start : start + most] for start in range(0, len(pages), most)]
-    results: Found = {
-        "pages": len(pages),
-        "tiles": sum(page.num_tiles for page in pages),
-        "source": rig.folder or "fixed histogram of grids",
-    }
-    both: tuple[Literal["default", "auto"], ...] = ("default", "auto")
-    for budgets in both:
-        rig.drop("graph")
-        arm = GraphArm(deepseek_subject(rig.model), rig.arm_settings(budgets), rig.capture())
-        arm.prepare(grouped)
-        arm.encode(grouped[0])
-        arm.start()
-        times = [once_ms(rig, partial(arm.encode, group)) for group in grouped]
-        paths = arm.statistics()
-        for stats in paths.values():
-            stats["padding_of_all"] = _share_of_all(stats)
-        results[budgets] = {"page_ms": sum(times) / len(pages), "paths": paths}
-        arm.close()
-        rig.tidy()
     return results
 
 
@@ -209,24 +157,6 @@ def _reported(what: str) -> Iterator[None]:
         print(f"{what}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
 
-def _request(rig: Rig, name: str, pages: list[PageViews]) -> Found:
-    arm = rig.arm(name)
-    effort = rig.effort
-    alone = len(pages) == 1
-    repeats = effort.singles if alone else effort.many_reference if name == "reference" else effort.many
-    arm.start()
-    times = wall_ms(rig, partial(arm.encode, pages), repeats)
-    return {
-        "page_ms": statistics.median(times) / len(pages),
-        "ms": statistics.median(times),
-        "mean_ms": statistics.fmean(times),
-        "worst_ms": max(times),
-        "requests": repeats,
-        "padding": {path: stats["padding_share"] for path, stats in arm.statistics().items()},
-        "hits": {path: stats["hit_rate"] for path, stats in arm.statistics().items()},
-    }
-
-
 def _eager_ms(rig: Rig, shape: Shape, repeats: int) -> float:
     return device_ms(rig, partial(rig.model.encoder.encode_views, rig.pixels(shape)), repeats)
 
@@ -239,8 +169,8 @@ def _replay_ms(rig: Rig, shape: Shape, repeats: int) -> float:
 def _reference_ms(rig: Rig, shape: Shape, repeats: int) -> float:
     arm = rig.arm("reference")
     assert isinstance(arm, ReferenceArm)
-    assert isinstance(arm.reference, DeepSeekReference)
-    return device_ms(rig, partial(view_tokens, arm.reference.model, rig.pixels(shape)), repeats)
+    assert isinstance(arm.features, partial), "page_tokens of a model"
+    return device_ms(rig, partial(view_tokens, arm.features.args[0], rig.pixels(shape)), repeats)
 
 
 def _fresh_pages(rig: Rig, seed: int) -> list[PageViews]:
@@ -275,7 +205,7 @@ def _poisoned(rig: Rig, inputs: Sequence[list[PageViews]]) -> Found:
     }
 
 
-def _sizes(graph: GraphArm, path: GraphPath, axis: int) -> list[Found]:
+def _sizes(graph: ManagedArm, path: GraphPath, axis: int) -> list[Found]:
     """Returns milliseconds by captured size, copies in and out included, as the manager measured.
 
     Empty without graphs.
@@ -297,7 +227,7 @@ def _sizes(graph: GraphArm, path: GraphPath, axis: int) -> list[Found]:
     ]
 
 
-def _count(rig: Rig, graph: GraphArm, path: GraphPath, axis: int, count: int, repeats: int) -> Found:
+def _count(rig: Rig, graph: ManagedArm, path: GraphPath, axis: int, count: int, repeats: int) -> Found:
     """Times both in turn, so that neither has the warmer device; each with its copies to the device."""
     units = path.examples(axis, count * path.unit_tokens(axis))
 
@@ -323,30 +253,17 @@ def _count(rig: Rig, graph: GraphArm, path: GraphPath, axis: int, count: int, re
     }
 
 
-def _share_of_all(stats: Mapping[str, Any]) -> float:
-    """Returns the padding's share of all tokens computed, eager ones included."""
-    units = stats["hits"] + stats["misses"] + stats["eager"]
-    each = stats["replayed_tokens"] / stats["hits"] if stats["hits"] else 0.0
-    total = units * each + stats["padding_tokens"]
-    return float(stats["padding_tokens"] / total) if total else 0.0
-
-
 def _label(shape: Shape) -> str:
     return f"{shape[0]} x {shape[1]}"
-
-
-LETTERS = dict(zip("abcdefg", TABLES, strict=True))
 
 
 def run(rig: Rig, names: Sequence[str], output: Path, limit_s: float) -> Found:
     """Returns the figures of the sections, writing them after each one. limit_s: starts no section after it."""
     measures: dict[str, Callable[[Rig, Found], Found]] = {
         "machine": machine,
-        "single": single,
         "batches": batches,
         "numerics": numerics,
         "counts": counts,
-        "padding": padding,
         "profile": partial(profiles, folder=output.parent),
     }
     found: Found = {"seconds": {}}
@@ -371,10 +288,10 @@ def run(rig: Rig, names: Sequence[str], output: Path, limit_s: float) -> Found:
 
 
 def parse_sections(asked: str | None) -> list[str]:
-    """Returns sections from letters or names, separated by commas, in the order given. Raises SystemExit for others."""
+    """Returns sections from their names, separated by commas, in the order given. Raises SystemExit for others."""
     if asked is None:
         return [name for name in TABLES if name != "profile"]
-    names = [LETTERS.get(entry.strip(), entry.strip()) for entry in asked.split(",")]
+    names = [entry.strip() for entry in asked.split(",")]
     if unknown := set(names) - set(TABLES):
         sys.exit(f"--sections: there is no {min(unknown)}; choose from {', '.join(TABLES)}")
     return names
@@ -385,8 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> Found:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("output", type=Path, help="JSON file for the figures")
-    parser.add_argument("--sections", help="letters or names, by default all but profile")
-    parser.add_argument("--pages", help="real documents, or the JSON with their grids, for f")
+    parser.add_argument("--sections", help="names, by default all but profile")
     parser.add_argument("--model", help='"random" (the default), "tiny", or a model as a run takes it')
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", choices=["bfloat16", "float32"], default="bfloat16")
@@ -405,7 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> Found:
     model = asked.model or ("tiny" if asked.quick else "random")
     effort = QUICK if asked.quick else Effort()
     asked.output.parent.mkdir(parents=True, exist_ok=True)
-    rig = make_rig(model, device, getattr(torch, asked.dtype), effort, asked.pages)
+    rig = make_rig(model, device, getattr(torch, asked.dtype), effort)
     return run(rig, names, asked.output, asked.limit_s)
 
 

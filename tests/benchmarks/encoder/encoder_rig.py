@@ -1,14 +1,13 @@
 """The rig of the encoder's figures: the arms, the pages, and the clocks."""
 
 import gc
-import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,9 +20,8 @@ from encoders.views import PageViews
 from ocr.checkpoints import checkpoint
 from ocr.imaging.tiling import Mode, views
 from ocr.model.deepseek_ocr import OcrModel
-from pipeline.bench.encoding.encoder_arms import Arm, GraphArm, build
-from pipeline.bench.encoding.encoder_subject import deepseek_subject
-from pipeline.bench.encoding.random_encoders import random_deepseek
+from pipeline.bench.encoding.encoder_arms import Arm, ManagedArm, build
+from pipeline.bench.encoding.subjects import deepseek_subject, random_deepseek
 from pipeline.bench.model_names import RANDOM
 from tests.encoders.graphs.eager_capture import EagerCapture
 
@@ -33,19 +31,12 @@ Run = Callable[[], object]
 Grid = tuple[int, int]
 Shape = tuple[int, int]  # views of a batch, and their side in px
 
-# How many of 100 pages have which grid of tiles (columns, rows): mostly upright A4 and Letter (2, 3), some
-# landscape pages and slides (3, 2), small images and receipts without tiles, and a few odd shapes.
-GRIDS: dict[Grid, int] = {
-    (2, 3): 62, (3, 2): 8, (1, 1): 12, (2, 2): 5, (1, 2): 4, (2, 1): 4, (1, 3): 3, (1, 4): 1, (3, 1): 1,
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
     """The amount of measuring. mode: of tiling, which decides view_px; page_grid: of an A4 page's tiles.
 
-    max_items, repeats: of the graph manager. singles, many, many_reference: requests of one page, of all pages,
-    and of all pages for the reference. shapes, profiled: batches on the device alone. counts: of views.
+    max_items, repeats: of the graph manager. shapes, profiled: batches on the device alone. counts: of views.
     """
 
     mode: Mode = "gundam"
@@ -53,10 +44,6 @@ class Effort:
     page_grid: Grid = (2, 3)
     max_items: int = 32
     repeats: int = 5
-    singles: int = 50
-    pages: int = 32
-    many: int = 20
-    many_reference: int = 10
     matmul: int = 8192
     shapes: tuple[Shape, ...] = (
         (32, 1024), (96, 640), (32, 640), (8, 1024), (48, 640), (1, 1024), (8, 640), (6, 640), (4, 640), (2, 640),
@@ -66,28 +53,23 @@ class Effort:
     parity_seeds: int = 3
     counts: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 23, 31, 32)
     count_repeats: int = 7
-    mixed: int = 200
     profiled: tuple[Shape, ...] = ((32, 640), (8, 1024), (1, 1024))
 
 
 QUICK = Effort(
-    mode="tiny", view_px=512, page_grid=(2, 1), max_items=2, repeats=1, singles=1, pages=2, many=1, many_reference=1,
+    mode="tiny", view_px=512, page_grid=(2, 1), max_items=2, repeats=1,
     matmul=64, shapes=((2, 640), (1, 512)), shape_repeats=1, parity_seeds=1, counts=(1, 2, 3), count_repeats=1,
-    mixed=2, profiled=((1, 512),),
+    profiled=((1, 512),),
 )  # fmt: skip
 
 
 @dataclass(kw_only=True)
 class Rig:
-    """The model on its device, the arms once they are requested, and real pages if some were named.
-
-    folder: of documents, or a JSON file with the grids of their pages.
-    """
+    """The model on its device, and the arms once they are requested."""
 
     model: OcrModel
     device: torch.device
     effort: Effort
-    folder: str | None = None
     _arms: dict[str, Arm] = field(default_factory=dict)
 
     def arm(self, name: str) -> Arm:
@@ -99,16 +81,12 @@ class Rig:
             )
         return self._arms[name]
 
-    def arm_settings(self, budgets: Literal["default", "auto"] = "default") -> GraphSettings:
-        return GraphSettings(
-            max_items=self.effort.max_items,
-            budgets="auto" if budgets == "auto" else None,
-            repeats=self.effort.repeats,
-        )
+    def arm_settings(self) -> GraphSettings:
+        return GraphSettings(max_items=self.effort.max_items, repeats=self.effort.repeats)
 
-    def graph_arm(self, settings: GraphSettings, capture: Capture | None = None) -> GraphArm:
+    def graph_arm(self, settings: GraphSettings, capture: Capture | None = None) -> ManagedArm:
         """Returns a new graph arm, warmed up."""
-        arm = GraphArm(deepseek_subject(self.model), settings, capture or self.capture())
+        arm = ManagedArm(deepseek_subject(self.model), settings, capture or self.capture())
         arm.prepare([[self.page]])
         return arm
 
@@ -121,22 +99,11 @@ class Rig:
             return CudaGraphCapture(self.device)
         return EagerCapture(self.device)
 
-    def drop(self, name: str) -> None:
-        """Frees an arm."""
-        if name in self._arms:
-            self._arms.pop(name).close()
-        self.tidy()
-
     def tidy(self) -> None:
         """Gives unused memory back to the device."""
         if self.device.type == "cuda":
             gc.collect()
             torch.cuda.empty_cache()
-
-    def image(self, height_px: int, width_px: int, seed: int = 0) -> PageViews:
-        """Returns a page of random pixels, tiled as in a run."""
-        pixels = np.random.default_rng(seed).integers(0, 256, (height_px, width_px, 3), dtype=np.uint8)
-        return views(pixels, self.effort.mode, max_tiles=6)
 
     def random_page(self, grid: Grid, seed: int = 0) -> PageViews:
         """Returns a page of random views, without the time that tiling takes."""
@@ -165,19 +132,6 @@ class Rig:
             found.append(views(pixels, self.effort.mode, max_tiles=6, grid=self.effort.page_grid))
         return found
 
-    def mixed_pages(self) -> list[PageViews]:
-        """Returns pages with mixed grids: of the folder, of a list of grids, or by GRIDS in a fixed order."""
-        if self.folder is None:
-            grids = mixed_grids(self.effort.mixed)
-        elif self.folder.endswith(".json"):
-            grids = read_grids(Path(self.folder))[: self.effort.mixed]
-        else:
-            from pipeline.bench.encoding.requests import page_requests
-
-            return [request.views for request in page_requests(self.folder, self.effort.mixed, 6)]
-        pages = {grid: self.random_page(grid) for grid in set(grids)}
-        return [pages[grid] for grid in grids]
-
     def pixels(self, shape: Shape, seed: int = 0) -> Tensor:
         """Returns random views on the device, uint8 [B, 3, S, S]."""
         count, side = shape
@@ -191,26 +145,7 @@ class Rig:
             torch.cuda.synchronize(self.device)
 
 
-def mixed_grids(count: int) -> list[Grid]:
-    """Returns `count` grids by GRIDS, shuffled, the same every time."""
-    shares = np.array(list(GRIDS.values()))
-    counts = np.floor(shares / shares.sum() * count).astype(int)
-    counts[0] += count - counts.sum()
-    grids = [grid for grid, times in zip(GRIDS, counts.tolist(), strict=True) for _ in range(times)]
-    return [grids[index] for index in np.random.default_rng(0).permutation(count).tolist()]
-
-
-def read_grids(path: Path) -> list[Grid]:
-    """Returns the grids of real pages: a list of [columns, rows], or a file that `ocrbatch bench encoder` wrote."""
-    found = json.loads(path.read_text(encoding="utf-8"))
-    return [
-        (int(columns), int(rows)) for columns, rows in (found if isinstance(found, list) else found["grids"])
-    ]
-
-
-def make_rig(
-    name: str, device: torch.device, dtype: torch.dtype, effort: Effort, folder: str | None = None
-) -> Rig:
+def make_rig(name: str, device: torch.device, dtype: torch.dtype, effort: Effort) -> Rig:
     """Returns a rig. name: a model as `ocrbatch bench encoder` takes it, or "tiny"."""
     if name == "tiny":
         from tests.ocr.tiny import TINY, tiny_model
@@ -220,7 +155,7 @@ def make_rig(
         model = tiny_model(config).to(device, dtype)
     else:
         model = _load(name, device, dtype)
-    return Rig(model=model, device=device, effort=effort, folder=folder)
+    return Rig(model=model, device=device, effort=effort)
 
 
 def _load(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:

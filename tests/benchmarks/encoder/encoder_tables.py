@@ -21,18 +21,6 @@ def _machine_table(result: Found) -> str:
     return _table(["", ""], [[key, value] for key, value in result.items()])
 
 
-def _single_table(result: Found) -> str:
-    rows: list[Row] = []
-    for case, arms in result["cases"].items():
-        times = {arm: entry["page_ms"] for arm, entry in arms.items()}
-        ours = times.get("graph", float("nan"))
-        speeds = [f"{times[arm] / ours:.2f}x" if arm in times else "" for arm in ARMS[:2]]
-        rows.append([case, *_ms(times), *speeds])
-    table = _table(["ms a page", *ARMS, "reference / graph", "eager / graph"], rows)
-    device = _table(["replay alone", "ms"], [[case, f"{ms:.3f}"] for case, ms in result["device_ms"].items()])
-    return f"{table}\n\n{device}"
-
-
 def _batches_table(result: Found) -> str:
     rows = [
         [case, *_ms(entry["ms"]), *(f"{entry['share'].get(arm, 0):.1%}" for arm in ARMS)]
@@ -77,26 +65,6 @@ def _counts_table(result: Found) -> str:
     return "\n\n".join(parts)
 
 
-def _padding_table(result: Found) -> str:
-    rows = [
-        [
-            budgets,
-            f"{result[budgets]['page_ms']:.3f}",
-            path,
-            f"{stats['padding_share']:.2%}",
-            f"{stats['padding_of_all']:.2%}",
-            stats["hits"],
-            stats["misses"] + stats["eager"],
-            " ".join(str(size) for sizes in stats["budgets"].values() for size in sizes),
-            f"{stats['capture_seconds']:.1f}",
-        ]
-        for budgets in ("default", "auto")
-        for path, stats in result[budgets]["paths"].items()
-    ]
-    head = ["budgets", "ms a page", "path", "padding", "of all", "hits", "eager", "sizes", "capture s"]
-    return f"{result['pages']} pages, {result['tiles']} tiles: {result['source']}\n\n" + _table(head, rows)
-
-
 def _profile_table(result: Found) -> str:
     rows = [[case, kind, f"{ms:.3f}"] for case, kinds in result.items() for kind, ms in kinds.items()]
     return _table(["forward", "kind", "ms"], rows)
@@ -104,10 +72,8 @@ def _profile_table(result: Found) -> str:
 
 TABLES: dict[str, Callable[[Found], str]] = {
     "machine": _machine_table,
-    "single": _single_table,
     "batches": _batches_table,
     "numerics": _numerics_table,
     "counts": _counts_table,
-    "padding": _padding_table,
     "profile": _profile_table,
 }

@@ -26,7 +26,7 @@ from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.path import GraphPath, Unit
 from encoders.vision_encoder import VisionEncoder
 from pipeline.bench.encoding.published_sizes import SIZES
-from pipeline.bench.encoding.random_encoders import random_subject
+from pipeline.bench.encoding.subjects import random_subject
 
 # (height, width) of pages, and how many of them are encoded together.
 CASES: Mapping[str, tuple[tuple[int, int], int]] = {

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from encoders.deepseek.deep_encoder import EncoderConfig
-from pipeline.bench.roofline.encoder_flops import clip_flops, sam_flops, view_flops
+from pipeline.bench.roofline.bound import clip_flops, sam_flops, view_flops
 from tests.benchmarks.encoder import encoder_figures
 from tests.benchmarks.encoder.encoder_figures import main, parse_sections
 from tests.benchmarks.encoder.encoder_profile import Kernel, kind_of, text
-from tests.benchmarks.encoder.encoder_rig import GRIDS, QUICK, make_rig, mixed_grids, read_grids
+
+ALL = "machine,batches,numerics,counts,profile"
 
 
 @pytest.mark.parametrize(("view_px", "sam", "clip"), [(1024, 977, 162), (640, 326, 62)])
@@ -20,21 +21,6 @@ def test_operations_of_the_published_model(view_px: int, sam: int, clip: int) ->
     assert sam_flops(config.sam, view_px) / 1e9 == pytest.approx(sam, rel=0.005)
     assert clip_flops(config.clip, view_px) / 1e9 == pytest.approx(clip, rel=0.005)
     assert view_flops(config, view_px) / 1e9 == pytest.approx(sam + clip, rel=0.005)
-
-
-def test_mixed_pages_follow_the_histogram() -> None:
-    grids = mixed_grids(200)
-    assert {grid: grids.count(grid) for grid in GRIDS} == {grid: 2 * share for grid, share in GRIDS.items()}
-    assert grids == mixed_grids(200)
-    assert len(mixed_grids(7)) == 7
-
-
-def test_grids_of_real_pages_come_from_a_list_or_a_benchmark(tmp_path: Path) -> None:
-    (tmp_path / "list.json").write_text("[[2, 3], [1, 1]]")
-    (tmp_path / "bench.json").write_text('{"grids": [[2, 3], [1, 1]]}')
-    assert read_grids(tmp_path / "list.json") == read_grids(tmp_path / "bench.json") == [(2, 3), (1, 1)]
-    rig = make_rig("tiny", torch.device("cpu"), torch.float32, QUICK, str(tmp_path / "list.json"))
-    assert [page.num_tiles for page in rig.mixed_pages()] == [6, 0]
 
 
 @pytest.mark.parametrize(
@@ -63,29 +49,26 @@ def test_a_profile_lists_kinds_and_the_longest_kernels() -> None:
     assert lines[-1].split() == ["3.000", "ms", "75.0%", "2", "x", "[gemm]", "a"]
 
 
-def test_sections_are_letters_or_names() -> None:
-    assert parse_sections("a,padding, g") == ["machine", "padding", "profile"]
-    assert parse_sections(None)[-1] == "padding"
+def test_sections_are_names() -> None:
+    assert parse_sections("machine, profile") == ["machine", "profile"]
+    assert parse_sections(None)[-1] == "counts"
     with pytest.raises(SystemExit, match="nonsense"):
-        parse_sections("a,nonsense")
+        parse_sections("machine,nonsense")
 
 
 def test_every_section_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "figures" / "figures.json"
     torch.set_num_threads(1)
-    main([str(output), "--quick", "--device", "cpu", "--dtype", "float32", "--sections", "a,b,c,d,e,f,g"])
+    main([str(output), "--quick", "--device", "cpu", "--dtype", "float32", "--sections", ALL])
     found = json.loads(output.read_text())
     assert [name for name, result in found.items() if "error" in result] == []
-    assert set(found["single"]["cases"]["one A4 page"]) == {"reference", "eager", "graph"}
     assert max(found["numerics"]["largest"]["graph"].values()) < 1e-5
     poisoned = found["numerics"]["poisoned"]
     assert (poisoned["same_bits"], poisoned["largest_difference"]) == (True, 0.0)
     assert poisoned["hits"][0] == poisoned["hits"][1], "a batch is replayed in both passes or in neither"
     assert [row["views"] for row in found["counts"]["counts"]["local"]] == [1, 2, 3]
     assert [size["views"] for size in found["counts"]["sizes"]["global"]] == [1, 2]
-    assert found["padding"]["pages"] == 2
     shown = capsys.readouterr().out
-    assert "| one A4 page |" in shown
     assert "of the matrix rate" in shown
     assert (output.parent / "profile-1x512.txt").read_text().startswith("1x512:")
 
@@ -94,11 +77,11 @@ def test_a_section_that_fails_does_not_end_the_rest(tmp_path: Path, monkeypatch:
     def failing(*_: object) -> None:
         raise RuntimeError("no memory")
 
-    monkeypatch.setattr(encoder_figures, "single", failing)
+    monkeypatch.setattr(encoder_figures, "batches", failing)
     output = tmp_path / "figures.json"
-    main([str(output), "--quick", "--device", "cpu", "--sections", "single,machine"])
+    main([str(output), "--quick", "--device", "cpu", "--sections", "batches,machine"])
     found = json.loads(output.read_text())
-    assert found["single"]["error"] == "RuntimeError: no memory"
+    assert found["batches"]["error"] == "RuntimeError: no memory"
     assert found["machine"]["matmul_tflops"] > 0
     late = main([str(output), "--quick", "--device", "cpu", "--sections", "machine", "--limit-s", "-1"])
     assert "not begun" in late["machine"]["error"]
@@ -107,7 +90,7 @@ def test_a_section_that_fails_does_not_end_the_rest(tmp_path: Path, monkeypatch:
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_every_section_runs_on_a_gpu(tmp_path: Path) -> None:
-    found = main([str(tmp_path / "figures.json"), "--quick", "--sections", "a,b,c,d,e,f,g"])
+    found = main([str(tmp_path / "figures.json"), "--quick", "--sections", ALL])
     assert [name for name, result in found.items() if "error" in result] == []
     assert set(found["batches"]["1 x 512"]["ms"]) == {"reference", "eager", "graph"}
     assert max(found["numerics"]["largest"]["graph"].values()) < 0.05

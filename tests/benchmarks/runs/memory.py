@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.bench.host_meter import HostUse, host_use
 from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
-from pipeline.bench.whole_run.copies import copy_pages
+from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.config.sources import nest
 from pipeline.reports.progress import Counting

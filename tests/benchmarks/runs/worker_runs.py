@@ -29,7 +29,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.whole_run.copies import copy_pages
+from pipeline.bench.real_pages import copy_pages
 from pipeline.cluster import cluster_run
 from pipeline.cluster.local_workers import LocalWorkers, count_gpus
 from pipeline.cluster.worker_backend import Peer, WorkerBackend

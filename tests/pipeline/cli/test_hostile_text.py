@@ -13,7 +13,7 @@ import pytest
 from ocr.types import ParsedText
 from pipeline.cli.main import cli, main
 from pipeline.doctor import examination
-from pipeline.doctor.checks import database, model_files
+from pipeline.doctor import file_checks as files
 from pipeline.errors import ConfigError, ExitCode
 from pipeline.reports import progress
 from pipeline.stages.store import store_page
@@ -165,7 +165,7 @@ def test_errors_repeat_names_harmlessly(
 def test_doctor_of_a_hostile_name(
     hostile: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checks = [("database", database.check), ("model", model_files.check)]
+    checks = [("database", files.check_database), ("model", files.check_model)]
     monkeypatch.setattr(examination, "_checks", lambda read: iter(checks))
     assert main(["doctor", "--db", hostile, "--model", NAME]) == ExitCode.FAULTY
     printed = capsys.readouterr()

@@ -9,7 +9,7 @@ import pytest
 from pipeline.cluster import cluster_run
 from pipeline.cluster.ray_workers import RayWorkers
 from pipeline.config.sources import load
-from pipeline.doctor.checks.cluster_machines import check
+from pipeline.doctor.machine_checks import check_cluster
 from pipeline.reports.progress import Silent
 from pipeline.run import runner
 from pipeline.stop import Stop
@@ -57,9 +57,9 @@ def test_a_cluster_stores_what_one_process_stores_though_a_machine_is_lost(
 def _check_doctor(address: str, folder: Path) -> None:
     """The machines are this one, and nobody can read a file that is not there."""
     values = {"cluster": {"address": address}, "ingest": {"paths": [str(folder), "/not/there.pdf"]}}
-    found = list(check(load(None, [], [("test", values)])))
+    found = list(check_cluster(load(None, [], [("test", values)])))
     assert [its.state for its in found] == ["ok", "FAIL", "FAIL", "FAIL"]
     assert "3 machines" in found[0].found
     assert "/not/there.pdf: No such file" in found[1].found
     del values["ingest"]["paths"][1]
-    assert [its.state for its in check(load(None, [], [("test", values)]))] == ["ok"] * 4
+    assert [its.state for its in check_cluster(load(None, [], [("test", values)]))] == ["ok"] * 4

@@ -11,7 +11,7 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.config.schema import Config
 from pipeline.doctor import examination
-from pipeline.doctor.checks import reading
+from pipeline.doctor import run_checks as run
 from pipeline.doctor.examination import examine
 from pipeline.doctor.finding import Finding, fail, note, ok, size
 from pipeline.doctor.sample_page import TEXT, sample_pdf, stream
@@ -107,8 +107,8 @@ def test_reading_compares_with_what_the_page_says(
     text: str, state: str, reader: Path, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if state == "ok":
-        monkeypatch.setattr(reading, "_result", lambda database: ("ok", text, None))
-    (finding,) = reading.check(config)
+        monkeypatch.setattr(run, "_result", lambda database: ("ok", text, None))
+    (finding,) = run.check_reading(config)
     assert (finding.what, finding.state) == ("reading", state)
     assert repr(" ".join(text.split())) in finding.found
     assert not Path(config.store.database).exists(), "it has a database of its own"
@@ -116,7 +116,7 @@ def test_reading_compares_with_what_the_page_says(
 
 
 def test_a_model_that_is_not_here_is_not_fetched_for_a_reading() -> None:
-    (finding,) = reading.check(Config(model="nobody/nothing"))
+    (finding,) = run.check_reading(Config(model="nobody/nothing"))
     assert finding.state == "FAIL"
 
 

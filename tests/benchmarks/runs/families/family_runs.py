@@ -107,7 +107,7 @@ def _child(chosen: argparse.Namespace) -> int:
     arms = chosen.arms.split(",")
     done: list[str] = []
     try:
-        from pipeline.bench.whole_run.copies import copy_pages
+        from pipeline.bench.real_pages import copy_pages
 
         pages = Path(chosen.child, "pages")
         pages.mkdir()

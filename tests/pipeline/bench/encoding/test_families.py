@@ -10,8 +10,8 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from pipeline.bench.encoding.encoder_arms import build
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
-from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.requests import random_requests
+from pipeline.bench.encoding.subjects import load_encoder
 from pipeline.errors import ConfigError
 from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.ocr.families.minicpm import tiny_minicpm

@@ -5,17 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import DeepseekOcr2Config
 
-from encoders.deepseek.sam import SamConfig
 from encoders.deepseek2.deep_encoder_v2 import EncoderV2Config
-from encoders.deepseek2.query_encoder import QueryConfig
+from encoders.deepseek2.transformers_weights import encoder_config
 from ocr.imaging.tiling import views
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
-from pipeline.bench.encoding.encoder_subject import EncoderSubject
-from pipeline.bench.encoding.load_encoder import load_encoder
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
-from pipeline.bench.encoding.random_deepseek2 import LargerTiles, deepseek2
-from pipeline.bench.encoding.random_encoders import random_subject
+from pipeline.bench.encoding.subjects import EncoderSubject, LargerTiles, load_encoder, random_subject
 from pipeline.errors import ConfigError
 from tests.ocr.families.minicpm.tiny_minicpm import VERSIONS, config_json
 from tests.pipeline.bench.encoding.test_families import Winning
@@ -92,6 +89,12 @@ def test_every_size_builds_without_memory(name: str) -> None:
     )
 
 
+def test_deepseek_ocr_2_has_its_published_sizes() -> None:
+    config = SIZES["deepseek-ocr-2"].config
+    found = encoder_config(DeepseekOcr2Config(**config, image_token_id=1))
+    assert found == EncoderV2Config()
+
+
 def run(subject: EncoderSubject, **settings: Any) -> Any:
     few = {"num_prompts": 4, "num_warmups": 1, "batch_size": 2, "budgets": "auto"}
     chosen: dict[str, Any] = {**few, **settings}
@@ -136,15 +139,21 @@ def test_packed_frames_share_tokens() -> None:
 
 @pytest.mark.slow
 def test_deepseek_ocr_2_equals_transformers() -> None:
-    size = EncoderV2Config(
-        sam=SamConfig(
-            width=32, num_layers=2, num_heads=2, mlp_dim=48, global_layers=(1,), neck_channels=16,
-            downsample_channels=(24, 32),
-        ),
-        queries=QueryConfig(width=32, num_layers=1, num_heads=4, num_key_heads=2, mlp_dim=48),
-        embed_dim=40,
-    )  # fmt: skip
-    result = run(deepseek2(CPU, torch.float32, size), buckets={(300, 800): 1.0}, num_prompts=1, max_items=2)
+    vision = {
+        "sam_config": {
+            "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "mlp_dim": 48,
+            "global_attn_indexes": [1], "output_channels": 16, "downsample_channels": [24, 32],
+        },
+        "encoder_config": {
+            "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "intermediate_size": 48,
+        },
+    }  # fmt: skip
+    config = {"vision_config": vision, "text_config": {"hidden_size": 40}}
+    size = PublishedSize(kind="deepseek_ocr2", source="", config=config)
+    result = run(
+        random_subject(size, CPU, torch.float32), buckets={(300, 800): 1.0}, num_prompts=1, max_items=2
+    )
     assert result["grids"] == [[3, 1]]
     assert 0 < result["parity"]["ours to reference"] < 1e-4
     assert result["arms"][0]["num_encoder_calls"] == 2, (

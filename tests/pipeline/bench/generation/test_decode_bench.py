@@ -13,9 +13,8 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import save
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.gpu.schedule.entries import EngineSettings
-from pipeline.bench.generation.decode_arms import EngineArm, GenerateArm
+from pipeline.bench.generation.decode_arms import EngineArm, GenerateArm, random_prompts
 from pipeline.bench.generation.decode_bench import first_difference
-from pipeline.bench.generation.page_prompts import random_prompts
 from pipeline.bench.random_model import random_loaded
 from pipeline.cli.main import cli
 from tests.ocr.tiny import TINY, tiny_model, tiny_tokenizer

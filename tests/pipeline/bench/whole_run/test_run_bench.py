@@ -13,7 +13,7 @@ from ocr.model.deepseek_ocr import DEFAULT_PROMPT
 from ocr.model.prompt import encode_prompt
 from pipeline.bench.random_model import random_loaded
 from pipeline.bench.roofline.rates import Rates
-from pipeline.bench.whole_run import measured, run_bench, run_report, run_result, subject
+from pipeline.bench.whole_run import run_bench, run_result, subject, track
 from pipeline.bench.whole_run.subject import Subject
 from pipeline.cli.main import cli
 from pipeline.config.schema import Config, completed
@@ -151,7 +151,7 @@ def test_the_gpu_and_its_bound_are_printed(
     rates = Rates(matrix_flops_s=1e12, copy_bytes_s=1e9)
     monkeypatch.setattr(run_result, "measure_rates", lambda device, dtype: rates)
     shutil.copy(make_pdf(tmp_path / "a.pdf", ["one"]), tmp_path / "b.pdf")
-    settings = measured.PipelineBenchSettings(
+    settings = track.PipelineBenchSettings(
         paths=(str(tmp_path / "a.pdf"),), model=str(reader), device="cpu", sets=READS_TEXT
     )
     values = run_bench.run(settings).values
@@ -159,7 +159,7 @@ def test_the_gpu_and_its_bound_are_printed(
         values["speeds"][-1]["pages_s"] / values["bound"]["pages_s"]
     )
     assert values["bound"]["page_s"] == pytest.approx(1 / values["bound"]["pages_s"])
-    said = "\n".join(run_report.lines(_on_a_gpu(values)))
+    said = "\n".join(run_result.lines(_on_a_gpu(values)))
     assert "some GPU; torch" in said
     assert "87.5%" in said
     assert "GPU memory at most 1.00 GiB, reserved 2.00 GiB, in use on the GPU 3.00 GiB" in said

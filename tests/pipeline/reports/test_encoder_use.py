@@ -1,5 +1,5 @@
 from encoders.graphs.stats import PathStats
-from pipeline.reports.encoder_lines import encoder_lines
+from pipeline.reports.encoder_use import encoder_uses
 from pipeline.reports.status import status_lines
 from storage.queries.statistics import RunStatus, Status
 
@@ -17,7 +17,7 @@ WON = PathStats(
 
 
 def lines(**paths: PathStats) -> list[str]:
-    return list(encoder_lines({name: stats.summary() for name, stats in paths.items()}))
+    return [use.line() for use in encoder_uses({name: stats.summary() for name, stats in paths.items()})]
 
 
 def test_a_line_a_path_says_what_became_of_its_views() -> None:

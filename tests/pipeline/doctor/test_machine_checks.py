@@ -4,8 +4,8 @@ from types import SimpleNamespace
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.doctor.checks import host, software
-from pipeline.doctor.mounts import is_remote, mount_of
+from pipeline.doctor import machine_checks as machine
+from pipeline.doctor.file_checks import is_remote, mount_of
 
 TABLE = (
     "22 27 0:21 / / rw - ext4 /dev/a rw\n"
@@ -38,34 +38,34 @@ def test_disks_of_other_hosts() -> None:
     ("free", "states"), [(1 << 20, ["FAIL", "FAIL"]), (1 << 30, ["note", "ok"]), (1 << 40, ["ok", "ok"])]
 )
 def test_disk_space(free: int, states: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
-    assert [finding.state for finding in host.check_disk(Config())] == states
+    monkeypatch.setattr(machine.shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
+    assert [finding.state for finding in machine.check_disk(Config())] == states
 
 
 def test_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
-    assert host.available_bytes(tmp_path) is None
+    assert machine.available_bytes(tmp_path) is None
     (tmp_path / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    4096 kB\n")
-    assert host.available_bytes(tmp_path) == 4096 << 10
+    assert machine.available_bytes(tmp_path) == 4096 << 10
     group = tmp_path / "sys" / "fs" / "cgroup"
     group.mkdir(parents=True)
     (group / "memory.max").write_text("max\n")
     (group / "memory.current").write_text("1000\n")
-    assert host.available_bytes(tmp_path) == 4096 << 10
+    assert machine.available_bytes(tmp_path) == 4096 << 10
     (group / "memory.max").write_text("5000\n")
-    assert host.available_bytes(tmp_path) == 4000
+    assert machine.available_bytes(tmp_path) == 4000
 
 
 @pytest.mark.parametrize(("available", "state"), [(1 << 30, "FAIL"), (64 << 30, "ok")])
 def test_too_little_memory(available: int, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "available_bytes", lambda: available)
-    assert next(host.check_memory(Config())).state == state
+    monkeypatch.setattr(machine, "available_bytes", lambda: available)
+    assert next(machine.check_memory(Config())).state == state
 
 
 def test_packages_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"torch": "1.0", "pillow": None}
-    monkeypatch.setattr(software, "_version", lambda name: versions.get(name, "999"))
-    findings = {finding.what: finding for finding in software.check(Config())}
+    monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "999"))
+    findings = {finding.what: finding for finding in machine.check_software(Config())}
     assert findings["torch"].state == findings["pillow"].state == "FAIL"
     assert findings["torch"].found.startswith("1.0 is not >=")
     assert findings["pillow"].found == "not installed"
@@ -75,5 +75,5 @@ def test_packages_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(software, "python_version", lambda: "3.8.1")
-    assert next(software.check(Config())).state == "FAIL"
+    monkeypatch.setattr(machine, "python_version", lambda: "3.8.1")
+    assert next(machine.check_software(Config())).state == "FAIL"

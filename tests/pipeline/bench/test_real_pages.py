@@ -7,12 +7,11 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.bench.real_pages import readable_documents
-from pipeline.bench.whole_run.copies import copy_pages
+from pipeline.bench.real_pages import copy_pages, readable_documents
 from pipeline.errors import ConfigError
 from tests.pipeline.conftest import MakePdf
 
-SAMPLES = Path(__file__).parents[3] / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 
 
 def test_copies_hold_just_the_pages_that_are_wanted(tmp_path: Path, make_pdf: MakePdf) -> None:

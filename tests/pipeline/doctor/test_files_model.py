@@ -7,7 +7,7 @@ from huggingface_hub import constants
 
 from ocr.model_files.locate import find_directory
 from pipeline.config.schema import Config
-from pipeline.doctor.checks import model_files
+from pipeline.doctor import file_checks as files
 from pipeline.doctor.finding import Finding
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 
@@ -15,7 +15,7 @@ SHIPPED_LINES = find_directory("small") / "lines"
 
 
 def found(name: Path | str) -> dict[str, Finding]:
-    return {finding.what: finding for finding in model_files.check(Config(model=str(name)))}
+    return {finding.what: finding for finding in files.check_model(Config(model=str(name)))}
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_what_the_table_of_models_takes_a_model_for(tmp_path: Path) -> None:
     assert "by the line reader" in findings["words"].found
     assert "words" not in found("small"), "which gives them itself"
     config = Config(model=str(tmp_path / "some"), model_entry="olmOCR 2")
-    (refused,) = [finding for finding in model_files.check(config) if finding.state == "FAIL"]
+    (refused,) = [finding for finding in files.check_model(config) if finding.state == "FAIL"]
     assert "olmOCR 2 is of type qwen2_5_vl" in refused.found
     assert refused.remedy == "choose 'Unlimited-OCR'"
 
@@ -75,9 +75,9 @@ def test_a_hash_is_compared_where_one_is_recorded(copy: Path) -> None:
 def test_sums_beside_the_files(copy: Path) -> None:
     names = ("model.safetensors", "config.json", "tokenizer.json")
     sums = {name: hashlib.sha256((copy / name).read_bytes()).hexdigest() for name in names}
-    (copy / model_files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
+    (copy / files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
     assert found(copy)["model hash"].line() == "ok   model hash: 3 of 3 files are as published"
-    (copy / model_files.SUMS).write_text(f"{sums['config.json']} *model.safetensors\n")
+    (copy / files.SUMS).write_text(f"{sums['config.json']} *model.safetensors\n")
     assert found(copy)["model hash"].state == "FAIL"
 
 
@@ -85,7 +85,7 @@ def test_a_line_reader_is_checked_with_its_model(copy: Path) -> None:
     shutil.copytree(SHIPPED_LINES, copy / "lines")
     names = ("lines/finder.safetensors", "lines/reader.safetensors", "lines/reader.json")
     sums = {name: hashlib.sha256((copy / name).read_bytes()).hexdigest() for name in names}
-    (copy / model_files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
+    (copy / files.SUMS).write_text("".join(f"{value}  {name}\n" for name, value in sums.items()))
     assert found(copy)["model hash"].line() == "ok   model hash: 3 of 7 files are as published"
     (copy / "lines" / "reader.json").write_text("{}")
     assert "reader.json" in found(copy)["model hash"].found
@@ -103,7 +103,7 @@ def test_one_of_the_hub_that_is_not_here_is_never_fetched(monkeypatch: pytest.Mo
 
 
 def test_one_of_the_hub_that_is_here(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "snapshot_download", lambda name, local_files_only: str(copy))
+    monkeypatch.setattr(files, "snapshot_download", lambda name, local_files_only: str(copy))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     assert found("some/model")["offline"].state == "ok"
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)

@@ -7,24 +7,24 @@ import pytest
 import torch
 
 from pipeline.config.schema import Config
-from pipeline.doctor.checks import accelerator
+from pipeline.doctor import machine_checks as machine
 from pipeline.doctor.finding import Finding
 from tests.interpreter import interpreted, not_interpreted, run_interpreted
 
 
 def found(**keys: Any) -> dict[str, Finding]:
-    return {finding.what: finding for finding in accelerator.check(Config(**keys))}
+    return {finding.what: finding for finding in machine.check_device(Config(**keys))}
 
 
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(accelerator, "_nvidia_gpu", lambda: None)
+    monkeypatch.setattr(machine, "_nvidia_gpu", lambda: None)
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_a_cpu_says_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accelerator, "_cpu_flags", lambda: frozenset({"sse2", "amx_bf16"}))
+    monkeypatch.setattr(machine, "_cpu_flags", lambda: frozenset({"sse2", "amx_bf16"}))
     findings = found()
     assert set(findings) == {"PyTorch", "device"}
     assert findings["device"].state == "ok"
@@ -45,7 +45,7 @@ def test_a_gpu_that_pytorch_does_not_use(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", build)
-    monkeypatch.setattr(accelerator, "_nvidia_gpu", lambda: "NVIDIA X")
+    monkeypatch.setattr(machine, "_nvidia_gpu", lambda: "NVIDIA X")
     finding = found()["GPU"]
     assert finding.state == state
     assert "NVIDIA X" in finding.found
@@ -63,7 +63,7 @@ def test_a_gpu_that_pytorch_does_not_use(
 def test_architectures(major: int, minor: int, archs: list[str], state: str) -> None:
     properties = SimpleNamespace(name="X", total_memory=1 << 34, major=major, minor=minor)
     cuda = SimpleNamespace(get_device_properties=lambda _: properties, get_arch_list=lambda: archs)
-    finding = accelerator._gpu(SimpleNamespace(cuda=cuda), "cuda:0")
+    finding = machine._gpu(SimpleNamespace(cuda=cuda), "cuda:0")
     assert finding.state == state
     assert f"compute capability {major}.{minor}" in finding.found
 
@@ -74,9 +74,9 @@ def test_a_gpu_check_that_breaks_is_a_finding(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(accelerator, "_gpu", lambda *_: Finding(state="ok", what="GPU", found="X"))
+    monkeypatch.setattr(machine, "_gpu", lambda *_: Finding(state="ok", what="GPU", found="X"))
     for name in ("_product", "_triton", "_graph"):
-        monkeypatch.setattr(accelerator, name, broken)
+        monkeypatch.setattr(machine, name, broken)
     findings = found()
     assert [findings[what].state for what in ("GPU product", "Triton", "CUDA graph")] == ["FAIL"] * 3
     assert "RuntimeError: CUDA error: no kernel image" in findings["CUDA graph"].found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.doctor.checks import database
+from pipeline.doctor import file_checks as files
 from pipeline.doctor.finding import Finding
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, new_run
@@ -15,7 +15,7 @@ from tests.storage.sample_records import a_file, a_page, new_run
 
 def found(path: Path | str) -> dict[str, Finding]:
     config = Config.model_validate({"store": {"database": str(path)}})
-    return {finding.what: finding for finding in database.check(config)}
+    return {finding.what: finding for finding in files.check_database(config)}
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_versions(path: Path, version: int, check: str, says: str) -> None:
 
 
 def test_one_on_another_host(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "mount_of", lambda folder: ("/srv", "nfs4"))
+    monkeypatch.setattr(files, "mount_of", lambda folder: ("/srv", "nfs4"))
     finding = found(path)["database's disk"]
     assert finding.state == "FAIL"
     assert "nfs4" in finding.found
@@ -97,7 +97,7 @@ def test_a_folder_that_cannot_be_written_to(path: Path, monkeypatch: pytest.Monk
     def refuse(dir: str) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(database.tempfile, "TemporaryFile", refuse)
+    monkeypatch.setattr(files.tempfile, "TemporaryFile", refuse)
     config = Config.model_validate({"store": {"database": str(path)}})
-    findings = list(database.check(config))
+    findings = list(files.check_database(config))
     assert any(f.state == "FAIL" and "Read-only file system" in f.found for f in findings)

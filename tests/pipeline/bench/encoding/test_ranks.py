@@ -2,16 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.bench.encoding.encoder_bench import BenchSettings
-from pipeline.bench.encoding.load_encoder import load_encoder
-from pipeline.bench.ranks import rank_bench
-from pipeline.bench.ranks.shared_encoder import SharedEncoder
+from pipeline.bench.encoding.ranks import assign, bench_ranks, gather, measured
+from pipeline.bench.encoding.subjects import load_encoder
 from pipeline.cli.main import cli
 from pipeline.errors import ConfigError
 from tests.ocr.families.published import tiny_published
@@ -31,12 +33,14 @@ def test_two_ranks_give_what_one_gives(tmp_path: Path) -> None:
     result = command("--device", "cpu", "--model", model, "--ranks", "2", "--output-json", str(output))
     assert result.exit_code == 0, result.exception
     found = json.loads(output.read_text(encoding="utf-8"))
-    assert (found["ranks"], found["arm"], found["num_pages"]) == (2, "graph", 3)
-    assert found["is_same_everywhere"]
-    assert found["largest_error"] < 1e-5
-    assert min(found["shares"]) > 0, "both encode something"
-    assert found["speed_up"] == pytest.approx(found["alone_ms"] / found["shared_ms"])
-    assert "2 ranks" in result.output
+    alone, shared = found["arms"]
+    assert (alone["arm"], shared["arm"]) == ("graph", "graph, 2 ranks")
+    assert found["relative_errors"]["graph, 2 ranks"] < 1e-5
+    ranks = found["ranks"]
+    assert (ranks["ranks"], ranks["num_pages"], ranks["is_same_everywhere"]) == (2, 3, True)
+    assert min(ranks["shares"]) > 0, "both encode something"
+    assert ranks["speed_up"] == pytest.approx(alone["page_ms"] / shared["page_ms"])
+    assert "graph, 2 ranks: relative error to graph" in result.output
     assert "WRONG" not in result.output
 
 
@@ -48,19 +52,42 @@ def test_units_and_whole_pages_come_back_in_order(kind: str, tmp_path: Path) -> 
         buckets={(140, 112): 0.5, (64, 96): 0.5},
     )  # fmt: skip
     subject = load_encoder(settings.model, CPU, "float32")
-    arm, batches = rank_bench.prepared(settings, subject, CPU)
+    found = measured(settings, subject, CPU, 0, 1, f"file://{tmp_path}/store")
+    (name, error), *others = found["relative_errors"].items()
+    assert name == ("eager, 1 ranks" if kind == "granite_docling" else "graph, 1 ranks")
+    assert (others, error < 1e-5) == ([], True)
+    assert (found["ranks"]["shares"], found["ranks"]["num_pages"]) == ([3], 3)
+
+
+@pytest.mark.parametrize("rows", [[9 * 8 + 1, 3, 21, 1, 5], [7], []])
+def test_outputs_of_any_dtypes_and_shapes_are_gathered(rows: list[int], tmp_path: Path) -> None:
+    def encoded(count: int) -> dict[str, Any]:
+        odd = {"odd": torch.ones(count, dtype=torch.uint8)} if count % 2 else {}
+        return {**odd, "tokens": torch.arange(count * count, dtype=torch.bfloat16).view(count, count)}
+
     dist.init_process_group("gloo", f"file://{tmp_path}/store", rank=0, world_size=1)
     try:
-        found = rank_bench.measure(settings, SharedEncoder(subject.encoder, arm), batches, arm.name, CPU)
+        shares = [list(reversed(range(len(rows))))]
+        found = gather([encoded(count) for count in reversed(rows)], shares, CPU)
     finally:
         dist.destroy_process_group()
-    assert (found["arm"], found["shares"]) == ("eager" if kind == "granite_docling" else "graph", [3])
-    assert (found["num_pages"], found["largest_error"] < 1e-5, found["is_same_everywhere"]) == (3, True, True)
-    with torch.inference_mode():
-        expected = arm.encode(batches[0])
-        ours = SharedEncoder(subject.encoder, arm).alone(batches[0])
-    for tokens, its in zip(ours, expected, strict=True):
-        torch.testing.assert_close(tokens, its)
+    for output, count in zip(found, rows, strict=True):
+        torch.testing.assert_close(dict(output), encoded(count), rtol=0, atol=0)
+
+
+@given(sizes=st.lists(st.integers(1, 50), max_size=20), ranks=st.integers(1, 5))
+def test_work_is_shared_out_evenly(sizes: list[int], ranks: int) -> None:
+    shares = assign(sizes, ranks)
+    assert len(shares) == ranks
+    assert sorted(index for share in shares for index in share) == list(range(len(sizes)))
+    assert all(share == sorted(share) for share in shares)
+    loads = [sum(sizes[index] for index in share) for share in shares]
+    assert max(loads) - min(loads) <= max(sizes, default=0)
+
+
+def test_the_largest_is_placed_first() -> None:
+    assert assign([1, 1, 1, 9, 5, 4], 2) == [[0, 2, 3], [1, 4, 5]]
+    assert assign([3], 3) == [[0], [], []]
 
 
 def test_too_few_gpus_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,11 +96,11 @@ def test_too_few_gpus_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "this machine has 0" in str(command("--ranks", "2").exception)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(ConfigError, match="--ranks 2: each takes a GPU of its own, and this machine has 1"):
-        rank_bench.bench(BenchSettings(device="cuda", buckets=BUCKETS), 2)
+        bench_ranks(BenchSettings(device="cuda", buckets=BUCKETS), 2)
     with pytest.raises(ConfigError, match="no sizes are listed for 'qwen9'"):
-        rank_bench.bench(BenchSettings(model="random:qwen9", buckets=BUCKETS), 2)
+        bench_ranks(BenchSettings(model="random:qwen9", buckets=BUCKETS), 2)
     with pytest.raises(ConfigError, match="--budgets auto"):
-        rank_bench.bench(BenchSettings(budgets="auto", buckets=BUCKETS), 1)
+        bench_ranks(BenchSettings(budgets="auto", buckets=BUCKETS), 1)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import torch
 
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel, save
-from pipeline.bench.generation.page_prompts import page_prompts, random_prompts
+from pipeline.bench.generation.decode_arms import page_prompts, random_prompts
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 
 

@@ -1,0 +1,262 @@
+"""Measures an encoder that ranks share, each a process with a GPU of its own, beside one of them alone.
+
+A page's work is its units, such as tiles or slices; of an encoder that forms none, whole pages.
+"""
+
+import hashlib
+import math
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import as_completed
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from pebble import ProcessPool
+from torch import Tensor
+
+from encoders.graphs.path import Unit
+from encoders.views import PageViews
+from encoders.vision_encoder import VisionEncoder
+from ocr.model_files.locate import find_directory
+from pipeline.bench.bench_figures import Figures
+from pipeline.bench.encoding.encoder_arms import Arm, ManagedArm, build
+from pipeline.bench.encoding.encoder_bench import (
+    BenchSettings,
+    graph_settings_for,
+    measure,
+    outputs_of,
+    prepare,
+    reported,
+    requests_for,
+    settings_of,
+    values_of,
+)
+from pipeline.bench.encoding.published_sizes import published_size
+from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
+from pipeline.device.startup.loading import available_cpus
+from pipeline.errors import ConfigError
+
+T = TypeVar("T")
+Outputs = Mapping[str, Tensor]
+# For the slowest rank to load its model, and for what the first one encodes alone.
+_WAIT = timedelta(minutes=30)
+
+
+class SharedArm(ManagedArm):
+    """Our encoder, its work spread over the ranks of the process group: all have one of the same weights.
+
+    Every rank is given the same pages, and has the tokens of all of them. shares: pieces of the first batch's work on
+    each rank.
+    """
+
+    shares: Sequence[int] = ()
+
+    def meet(self) -> None:
+        dist.barrier()
+
+    def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
+        encoder = self._encoder
+        if not isinstance(encoder, VisionEncoder):
+            whole = self._shared(pages, [page.num_bytes for page in pages], self._whole)
+            return [output["tokens"] for output in whole]
+        units = {path: encoder.units(path, pages) for path in encoder.path_names}
+        pieces = [(path, unit) for path, found in units.items() for page in found for unit in page]
+        sizes = [sum(tensor.nbytes for tensor in unit.inputs.values()) for _, unit in pieces]
+        outputs = iter(self._shared(pieces, sizes, self._units))
+        grouped = {
+            path: [list(islice(outputs, len(page))) for page in found] for path, found in units.items()
+        }
+        return [page.tokens_TD for page in encoder.assemble(pages, grouped)]
+
+    def _shared(
+        self, pieces: Sequence[T], sizes: Sequence[int], encode: Callable[[Sequence[T]], Sequence[Outputs]]
+    ) -> list[Outputs]:
+        """Returns the outputs of all pieces, in order: each rank encodes its share of them."""
+        shares = assign(sizes, dist.get_world_size())
+        self.shares = self.shares or [len(share) for share in shares]
+        mine = [pieces[index] for index in shares[dist.get_rank()]]
+        return gather(encode(mine) if mine else [], shares, self._encoder.device)
+
+    def _whole(self, pages: Sequence[PageViews]) -> list[Outputs]:
+        return [{"tokens": tokens} for tokens in super().encode(pages)]
+
+    def _units(self, pieces: Sequence[tuple[str, Unit]]) -> list[Outputs]:
+        by_path: dict[str, list[Unit]] = {}
+        for path, unit in pieces:
+            by_path.setdefault(path, []).append(unit)
+        encoded = {path: iter(found) for path, found in self.manager.encode(by_path).items()}
+        return [next(encoded[path]).outputs for path, _ in pieces]
+
+
+def assign(sizes: Sequence[int], ranks: int) -> list[list[int]]:
+    """Returns the indices of each rank's pieces, ascending: the largest first, to the rank with the least so far.
+
+    With fewer pieces than ranks some ranks get none.
+    """
+    loads = [0] * ranks
+    shares: list[list[int]] = [[] for _ in range(ranks)]
+    for index in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
+        rank = min(range(ranks), key=lambda rank: (loads[rank], len(shares[rank]), rank))
+        loads[rank] += sizes[index]
+        shares[rank].append(index)
+    return [sorted(share) for share in shares]
+
+
+def gather(mine: Sequence[Outputs], shares: Sequence[Sequence[int]], device: torch.device) -> list[Outputs]:
+    """Returns all ranks' outputs in the order of the pieces, on every rank; every rank must call it, even without any.
+
+    mine: this rank's, in the order of its share; they may differ in shape and in their tensors' names. Sent as bytes:
+    not every backend knows every dtype. device: for the results, one that the group's backend can send from.
+    """
+    layouts = from_all(
+        [{name: (tensor.dtype, tensor.shape) for name, tensor in output.items()} for output in mine]
+    )
+    lengths = [
+        [dtype.itemsize * math.prod(shape) for output in layout for dtype, shape in output.values()]
+        for layout in layouts
+    ]
+    parts = [tensor.contiguous().view(-1).view(torch.uint8) for output in mine for tensor in output.values()]
+    sent = torch.zeros(max(map(sum, lengths)), dtype=torch.uint8, device=device)
+    if parts:
+        own = torch.cat(parts)
+        sent[: len(own)] = own
+    received = [torch.empty_like(sent) for _ in layouts]
+    if len(sent):
+        dist.all_gather(received, sent)
+    found: dict[int, Outputs] = {}
+    for share, layout, sizes, held in zip(shares, layouts, lengths, received, strict=True):
+        pieces = iter(torch.split(held[: sum(sizes)], sizes))
+        for index, output in zip(share, layout, strict=True):
+            # Each in memory of its own, as it must lie on a multiple of its numbers' size.
+            found[index] = {
+                name: next(pieces).clone().view(dtype).view(shape) for name, (dtype, shape) in output.items()
+            }
+    return [found[index] for index in range(len(found))]
+
+
+def from_all(value: Any) -> list[Any]:
+    """Returns the values of all ranks, in their order."""
+    found: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(found, value)
+    return found
+
+
+def run(*, ranks: int, device: str, **options: Any) -> Figures:
+    """Measures with the options of `ocrbatch bench encoder`; on a CPU only where that is asked for.
+
+    Raises: CheckpointError, ConfigError.
+    """
+    settings = settings_of(device=device, **options)
+    if device == "auto":
+        settings = replace(settings, device="cuda")  # refused where there is none
+    return reported(bench_ranks(settings, ranks))
+
+
+def bench_ranks(settings: BenchSettings, ranks: int) -> dict[str, Any]:
+    """Measures on so many GPUs of this machine, or processes on the CPU; returns the figures of encoder_bench.bench.
+
+    ranks: their number; shares: pieces of the first batch's work on each; num_pages, num_same_bits: pages that were
+    compared, and those equal bit for bit to one rank's; is_same_everywhere: whether all ranks gathered the same bits;
+    speed_up: by the median batch, whose time is until the slowest rank's tokens have come; efficiency: of a rank.
+    Raises: CheckpointError, ConfigError.
+    """
+    refuse(settings, ranks)
+    context = multiprocessing.get_context("spawn")
+    pools = [ProcessPool(max_workers=1, context=context) for _ in range(ranks)]
+    try:
+        with tempfile.TemporaryDirectory(prefix="ocrbatch-ranks-") as folder:
+            found = [
+                pool.schedule(_on_rank, args=(rank, settings, ranks, folder))
+                for rank, pool in enumerate(pools)
+            ]
+            for future in as_completed(found):
+                future.result()  # what one rank refuses ends all of them
+            values: dict[str, Any] = found[0].result()
+            return values
+    finally:
+        for pool in pools:
+            pool.stop()
+            pool.join()
+
+
+def refuse(settings: BenchSettings, ranks: int) -> None:
+    """Raises: CheckpointError, ConfigError for settings that ranks cannot be measured with, before any is started."""
+    if published_size(settings.model) is None:
+        find_directory(settings.model)
+    if settings.budgets != "default":
+        raise ConfigError(
+            f"--budgets {settings.budgets}: with --ranks graphs have the default sizes; leave it out"
+        )
+    if settings.device == "cuda" and (there := torch.cuda.device_count()) < ranks:
+        raise ConfigError(
+            f"--ranks {ranks}: each takes a GPU of its own, and this machine has {there}; ask for at most that many, "
+            "or for --device cpu to try it without"
+        )
+
+
+def _on_rank(rank: int, settings: BenchSettings, ranks: int, folder: str) -> dict[str, Any]:
+    device = torch.device(settings.device)
+    if device.type == "cuda":
+        device = torch.device("cuda", rank)
+        torch.cuda.set_device(device)
+    else:
+        torch.set_num_threads(max(1, available_cpus() // ranks))
+    subject = load_encoder(settings.model, device, settings.dtype)
+    return measured(settings, subject, device, rank, ranks, f"file://{folder}/store")
+
+
+@torch.inference_mode()
+def measured(
+    settings: BenchSettings, subject: EncoderSubject, device: torch.device, rank: int, ranks: int, store: str
+) -> dict[str, Any]:
+    """Measures one rank's part and returns its figures; only the first rank's are whole. store: where ranks meet."""
+    requests = requests_for(settings, subject)
+    graphs = graph_settings_for(settings, subject, requests)
+    name = "graph" if "graph" in settings.arms and subject.encoder.paths else "eager"
+    alone = build(name, subject, graphs)
+    assert isinstance(alone, ManagedArm), "an arm of our own"
+    shared = SharedArm(subject, alone.settings)
+    shared.name = f"{name}, {ranks} ranks"
+    # The other ranks wait while the first one encodes alone.
+    arms: list[Arm] = [*([alone] if rank == 0 else []), shared]
+    for arm in arms:
+        prepare(arm, requests, settings)  # before NCCL starts threads, as it captures
+    dist.init_process_group(
+        "nccl" if device.type == "cuda" else "gloo", store, rank=rank, world_size=ranks, timeout=_WAIT
+    )
+    try:
+        times = measure(arms, requests, settings, device)
+        outputs = {arm.name: outputs_of(arm, requests, settings) for arm in arms}
+        digests = from_all(_digest(outputs[shared.name]))
+    finally:
+        dist.destroy_process_group()
+        for arm in arms:
+            arm.close()
+    values = values_of(settings, device, requests, times, outputs)
+    pairs = list(zip(outputs[shared.name], outputs[arms[0].name], strict=True))
+    first, last = values["arms"][0], values["arms"][-1]
+    speed_up = first["page_ms"] / last["page_ms"]
+    return values | {
+        "missing_arms": {},
+        "ranks": {
+            "ranks": ranks,
+            "shares": shared.shares,
+            "num_pages": len(pairs),
+            "num_same_bits": sum(torch.equal(ours, own) for ours, own in pairs),
+            "is_same_everywhere": len(set(digests)) == 1,
+            "speed_up": speed_up,
+            "efficiency": speed_up / ranks,
+        },
+    }
+
+
+def _digest(tokens: Sequence[Tensor]) -> str:
+    whole = hashlib.sha256()
+    for page in tokens:
+        whole.update(page.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return whole.hexdigest()
