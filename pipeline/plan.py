@@ -33,7 +33,7 @@ from pipeline.reports.plan_lines import Plan, Refused
 from pipeline.stop import Stop
 from pipeline.types import Document
 from storage.database import open_for_reading
-from storage.queries.pace import pace
+from storage.queries.statistics import pace
 from storage.records import files, page_plans
 from storage.types import PagePlan
 

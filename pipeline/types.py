@@ -124,8 +124,7 @@ class RenderedPage:
     """A rendered page as views for the encoder, or in grey for the line reader.
 
     width_px, height_px: size of the rendered page before tiling. dpi: its resolution, None for an image without one.
-    text_layer: the text that the PDF itself has for the page, None for an image or where there is none. It is a draft
-        for the decoder to verify and does not change what is read.
+    text_layer: the text that the PDF itself has for the page, unjudged; None for an image or where there is none.
     layer: the page's text layer, judged; None where it was not asked for or does not exist.
     script: ISO 15924 code of the text layer's script, None where that cannot be told.
     rotation_deg: the clockwise rotation that made the page upright; sizes, boxes and layer are of the rotated page.

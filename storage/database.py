@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from sqlite_utils import Database
 
@@ -21,6 +23,10 @@ from storage.lock import run_lock
 from storage.strings.search_lines import search_lines
 
 BUSY_TIMEOUT_S = 30.0
+Made = TypeVar("Made")
+# What is bound to a statement, by names or by places.
+Values = Sequence[object] | Mapping[str, object]
+_MADE_ANEW = re.compile(r"CREATE (VIEW|TRIGGER) (\w+)")
 
 
 def open_for_writing(path: str) -> Database:
@@ -149,6 +155,29 @@ def explained(path: str) -> Iterator[None]:
         raise _explain(error, path) from error
 
 
+def database_path(db: Database) -> str:
+    """Returns the path of the file behind a connection."""
+    return str(db.conn.execute("PRAGMA database_list").fetchone()[2])
+
+
+def fetched(db: Database, made: Callable[..., Made], sql: str, values: Values = ()) -> list[Made]:
+    """Returns what the rows of a query make: made(column=value, ...) of each. Raises: StorageError."""
+    with explained(database_path(db)):
+        return [made(**row) for row in db.query(sql, values)]
+
+
+def pairs(db: Database, sql: str, values: Values = ()) -> dict[Any, Any]:
+    """Returns the rows of a query as a dictionary: first column -> second. Raises: StorageError."""
+    with explained(database_path(db)):
+        return dict(db.conn.execute(sql, values).fetchall())
+
+
+def number_of(db: Database, sql: str, values: Values = ()) -> int:
+    """Returns a query's one whole number. Raises: StorageError."""
+    with explained(database_path(db)):
+        return int(db.conn.execute(sql, values).fetchone()[0])
+
+
 def _explain(error: sqlite3.DatabaseError, path: str) -> StorageError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -219,13 +248,9 @@ def _connect_reader(path: str) -> Database:
         return _connect(path, "mode=ro&immutable=1")
 
 
-def _number(db: Database, sql: str) -> int:
-    return int(db.conn.execute(sql).fetchone()[0])
-
-
 def _is_empty(db: Database) -> bool:
-    return _number(db, "SELECT count(*) FROM sqlite_master") == 0 and not (
-        _number(db, "PRAGMA application_id") or _number(db, "PRAGMA user_version")
+    return number_of(db, "SELECT count(*) FROM sqlite_master") == 0 and not (
+        number_of(db, "PRAGMA application_id") or number_of(db, "PRAGMA user_version")
     )
 
 
@@ -238,7 +263,7 @@ def _check_readable_version(db: Database, path: str) -> None:
     if _is_empty(db):
         raise NotADatabaseError(f"{path}: an empty file, not a database of ocrbatch; check --db")
     _check_ours(db, path)
-    version = _number(db, "PRAGMA user_version")
+    version = number_of(db, "PRAGMA user_version")
     if version < schema.VERSION:
         raise DatabaseVersionError(
             f"{path}: schema version {version} is older than this program's "
@@ -247,11 +272,11 @@ def _check_readable_version(db: Database, path: str) -> None:
 
 
 def _check_ours(db: Database, path: str) -> None:
-    if _number(db, "PRAGMA application_id") != schema.APPLICATION_ID:
+    if number_of(db, "PRAGMA application_id") != schema.APPLICATION_ID:
         raise NotADatabaseError(
             f"{path}: a database of another program; it was left untouched; choose another --db"
         )
-    version = _number(db, "PRAGMA user_version")
+    version = number_of(db, "PRAGMA user_version")
     if version < schema_steps.OLDEST:
         raise DatabaseVersionError(
             f"{path}: schema version {version} is too old for this program, which updates {schema_steps.OLDEST} and "
@@ -270,19 +295,21 @@ def _search_lines(text: str | None) -> str | None:
 
 def _bring_up_to_date(db: Database) -> None:
     """Creates the schema, or takes the steps to it. One transaction: a file is ours and complete, or as it was."""
-    version = _number(db, "PRAGMA user_version")
+    version = number_of(db, "PRAGMA user_version")
     if version == schema.VERSION:
         return
-    scripts = (
-        [schema_steps.STEPS[number] for number in range(version, schema.VERSION)]
-        if version
-        else [schema.SCHEMA]
-    )
+    steps = [schema_steps.STEPS[number] for number in range(version, schema.VERSION)] if version else []
     db.conn.create_function("search_lines", 1, _search_lines, deterministic=True)
     db.conn.execute("BEGIN IMMEDIATE")
     try:
-        for script in scripts:
+        for kind, name in _MADE_ANEW.findall(schema.VIEWS + schema.TRIGGERS):
+            db.conn.execute(f"DROP {kind} IF EXISTS {name}")
+        for script in steps or [schema.TABLES]:
             db.executescript(script)
+        db.executescript(schema.VIEWS)
+        if not db["page_search"].exists():
+            db.executescript(schema.INDEX)
+        db.executescript(schema.TRIGGERS)
         db.conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         db.conn.execute(f"PRAGMA user_version = {schema.VERSION}")
         db.conn.execute("COMMIT")

@@ -4,14 +4,15 @@
     attempts -> blocks, timings; runs; in_flight (page, run); page_search (FTS5 over the current texts)
     corrections (page): texts that people wrote, beside what was read; a page points at the one that counts
 
-PRAGMA user_version holds the version. A new version changes the schema here, and adds the step that leads from the one
-before to the same.
+PRAGMA user_version holds the version. A new version changes the schema here; one that changes tables adds the step that
+leads from the one before to the same. Views and triggers are made anew whenever a database is brought up to date; the
+index only where a step has dropped it.
 """
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
 VERSION = 11
 
-_TABLES = """
+TABLES = """
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,
     started_at TEXT NOT NULL,            -- UTC, ISO 8601, as all times here
@@ -142,38 +143,28 @@ CREATE TABLE in_flight (
 
 # A vanished file is listed as long as no present file has its content: a moved file is not listed twice,
 # and a file taken out of an inbox keeps its text. A page's text is the correction's, where there is one.
-_VIEWS = """
+_RESULTS = """
+CREATE VIEW {name} AS
+    SELECT {file}.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status,
+        coalesce(c.text, a.text) AS text, coalesce(c.markdown, a.markdown) AS markdown,
+        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
+        a.error_stage, a.error_category, a.error_message, a.settings_hash,
+        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script, a.doubt,
+        a.run_id, a.finished_at, {ids}, p.id AS page_id, a.id AS attempt_id,
+        c.made_at AS corrected_at, c.made_by AS corrected_by
+    FROM {table} {file}
+    JOIN documents d ON d.id = {file}.document_id
+    JOIN pages p ON p.document_id = d.id AND p.asked
+    LEFT JOIN attempts a ON a.id = p.current_attempt_id
+    LEFT JOIN corrections c ON c.id = p.correction_id;
+"""
+VIEWS = f"""
 CREATE VIEW listed_files AS
     SELECT f.* FROM files f
     WHERE f.status <> 'missing' OR NOT EXISTS (
         SELECT 1 FROM files other WHERE other.document_id = f.document_id AND other.status <> 'missing');
-CREATE VIEW results AS
-    SELECT f.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status,
-        coalesce(c.text, a.text) AS text, coalesce(c.markdown, a.markdown) AS markdown,
-        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
-        a.error_stage, a.error_category, a.error_message, a.settings_hash,
-        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script, a.doubt,
-        a.run_id, a.finished_at,
-        f.id AS file_id, d.id AS document_id, p.id AS page_id, a.id AS attempt_id,
-        c.made_at AS corrected_at, c.made_by AS corrected_by
-    FROM listed_files f
-    JOIN documents d ON d.id = f.document_id
-    JOIN pages p ON p.document_id = d.id AND p.asked
-    LEFT JOIN attempts a ON a.id = p.current_attempt_id
-    LEFT JOIN corrections c ON c.id = p.correction_id;
-CREATE VIEW superseded_results AS
-    SELECT s.path, d.sha256, p.page_index, p.page_index + 1 AS page, p.status,
-        coalesce(c.text, a.text) AS text, coalesce(c.markdown, a.markdown) AS markdown,
-        a.confidence, a.num_tokens, a.seconds, a.width_px, a.height_px, a.dpi,
-        a.error_stage, a.error_category, a.error_message, a.settings_hash,
-        a.text_sha256, a.content_sha256, a.rung, a.source, a.rotation_deg, a.layer_agreement, a.script, a.doubt,
-        a.run_id, a.finished_at, s.document_id, p.id AS page_id, a.id AS attempt_id,
-        c.made_at AS corrected_at, c.made_by AS corrected_by
-    FROM superseded s
-    JOIN documents d ON d.id = s.document_id
-    JOIN pages p ON p.document_id = d.id AND p.asked
-    LEFT JOIN attempts a ON a.id = p.current_attempt_id
-    LEFT JOIN corrections c ON c.id = p.correction_id;
+{_RESULTS.format(name="results", table="listed_files", file="f", ids="f.id AS file_id, d.id AS document_id")}
+{_RESULTS.format(name="superseded_results", table="superseded", file="s", ids="s.document_id")}
 CREATE VIEW current_text AS
     SELECT p.id AS page_id, coalesce(c.text, a.text) AS text,
         iif(c.id IS NULL, a.search_lines, c.search_lines) AS search_lines
@@ -195,29 +186,35 @@ CREATE VIEW failures AS
     FROM listed_files f JOIN documents d ON d.id = f.document_id WHERE f.status IN ('broken', 'encrypted');
 """
 
-# External content: the index holds no second copy of the text. Triggers follow the page's pointers, so the
-# index cannot fall out of step whoever writes. 'delete' must be given the very text that was indexed.
-_SEARCH = """
+# External content: the index holds no second copy of the text.
+INDEX = """
 CREATE VIRTUAL TABLE page_search USING fts5(
     text, search_lines, content='current_text', content_rowid='page_id', tokenize='unicode61 remove_diacritics 2');
+INSERT INTO page_search(page_search) VALUES ('rebuild');
+"""
+
+# They follow the page's pointers, so the index cannot fall out of step whoever writes. 'delete' must be given the very
+# text that was indexed.
+_TAKE_OUT = """
+    INSERT INTO page_search(page_search, rowid, text, search_lines)
+        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
+"""
+_PUT_IN = """
+    INSERT INTO page_search(rowid, text, search_lines)
+        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
+        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
+"""
+TRIGGERS = f"""
 CREATE TRIGGER pages_pointed AFTER UPDATE OF current_attempt_id, correction_id ON pages
 WHEN old.current_attempt_id IS NOT new.current_attempt_id OR old.correction_id IS NOT new.correction_id BEGIN
-    INSERT INTO page_search(page_search, rowid, text, search_lines)
-        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
-        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
-    INSERT INTO page_search(rowid, text, search_lines)
-        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
-        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
+{_TAKE_OUT} {_PUT_IN}
 END;
 CREATE TRIGGER pages_inserted AFTER INSERT ON pages WHEN new.current_attempt_id IS NOT NULL BEGIN
-    INSERT INTO page_search(rowid, text, search_lines)
-        SELECT new.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
-        FROM attempts a LEFT JOIN corrections c ON c.id = new.correction_id WHERE a.id = new.current_attempt_id;
+{_PUT_IN}
 END;
 CREATE TRIGGER pages_deleted BEFORE DELETE ON pages WHEN old.current_attempt_id IS NOT NULL BEGIN
-    INSERT INTO page_search(page_search, rowid, text, search_lines)
-        SELECT 'delete', old.id, coalesce(c.text, a.text), iif(c.id IS NULL, a.search_lines, c.search_lines)
-        FROM attempts a LEFT JOIN corrections c ON c.id = old.correction_id WHERE a.id = old.current_attempt_id;
+{_TAKE_OUT}
 END;
 CREATE TRIGGER attempts_rewritten AFTER UPDATE OF text, search_lines ON attempts BEGIN
     INSERT INTO page_search(page_search, rowid, text, search_lines)
@@ -231,5 +228,3 @@ CREATE TRIGGER corrections_rewritten BEFORE UPDATE OF text, search_lines ON corr
     SELECT raise(ABORT, 'a correction is not rewritten: add another, and point the page at it');
 END;
 """
-
-SCHEMA = _TABLES + _VIEWS + _SEARCH

@@ -1,7 +1,8 @@
 """The records that go into the database. Plain data: storage knows no types of the other packages."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 PAGE_STATUSES = (
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined",
@@ -61,6 +62,24 @@ class KnownFile:
     num_pages: int
     size_bytes: int
     reason: str | None = None
+
+
+class PlacedWord(Protocol):
+    """One word of a page's text, whoever's value it is: a record's fields are told at WordRecord."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def box_px(self) -> BoxPx | None: ...
+    @property
+    def confidence(self) -> float | None: ...
+
+
+class PlacedBlock(PlacedWord, Protocol):
+    """One region of a page; its fields are told at BlockRecord."""
+
+    @property
+    def label(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +160,8 @@ class PageRecord:
     layer_agreement: float | None = None
     script: str | None = None
     doubt: str | None = None
-    blocks: tuple[BlockRecord, ...] = field(default=())
-    words: tuple[WordRecord, ...] = field(default=())
+    blocks: Sequence[PlacedBlock] = field(default=())
+    words: Sequence[PlacedWord] = field(default=())
     packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 

@@ -12,14 +12,14 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 
-from storage.types import BoxPx, WordRecord
+from storage.types import BoxPx, PlacedWord, WordRecord
 
 _VERSION = 1
 _PLANES = 5
 _NONE = -1
 
 
-def pack(words: Sequence[WordRecord]) -> bytes:
+def pack(words: Sequence[PlacedWord]) -> bytes:
     """Returns the value for a page's words, in the order of its text."""
     left, top = [0], [0]
     planes: list[list[int]] = [[] for _ in range(_PLANES)]
@@ -39,7 +39,7 @@ def pack(words: Sequence[WordRecord]) -> bytes:
     return bytes([_VERSION]) + zlib.compress(content.tobytes(), 6)
 
 
-def packed_for(text: str, words: Sequence[WordRecord]) -> bytes | None:
+def packed_for(text: str, words: Sequence[PlacedWord]) -> bytes | None:
     """Returns the value for a text's words; None where no place is known, or where the text has other words."""
     if not any(word.box_px for word in words) or text.split() != [word.text for word in words]:
         return None

@@ -20,7 +20,7 @@ FORBIDDEN = {
     "storage": ("storage/types.py", "import encoders.views"),
     "circles": ("pipeline/stages/discover.py", "import pipeline.ingest.workers.worker"),
     "pipeline-rooms": ("pipeline/stages/tile.py", "import pipeline.run.runner"),
-    "ocr-rooms": ("ocr/transcript/grounding.py", "import ocr.decoding.decode_pages"),
+    "ocr-rooms": ("ocr/transcript/grounding.py", "import ocr.decoding.requests"),
     "encoders-rooms": ("encoders/attention/switch.py", "import encoders.deepseek.sam"),
     "storage-rooms": ("storage/database.py", "import storage.export.formats"),
     "torch-free": ("pipeline/documents/sniff.py", "import torch"),

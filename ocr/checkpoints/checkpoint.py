@@ -32,8 +32,7 @@ from ocr.transcript.confidence import Calibration
 from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
-    from ocr.decoding.cpu.slot_engine import Engine
-    from ocr.decoding.gpu.reader import PagedReader
+    from ocr.decoding.gpu.reader import PagedReader, PlainReader
 
 # Signals of calibrations that were fitted with a character head.
 _OF_CHARACTER_HEAD = frozenset({"unseen", "missed", "length", "page_unseen", "page_missed"})
@@ -76,16 +75,11 @@ class LoadedModel:
         """How it writes a page's text."""
         return OutputFormat(name="ref_det", keeps_special_tokens=True)
 
-    @property
-    def takes_drafts(self) -> bool:
-        """Whether its engine verifies drafted tokens."""
-        return True
-
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "Engine":
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "PlainReader":
         """Returns an engine for any device. Raises: ocr.model.prompt.PromptError."""
-        from ocr.decoding.cpu.slot_engine import Engine
+        from ocr.decoding.gpu.reader import PlainReader
 
-        return Engine(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+        return PlainReader(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
     def paged_reader(self, *, slots: int, max_tokens: int) -> "PagedReader | None":
         """Returns the engine for CUDA and a number format of 16 bits, after a trial; elsewhere None.

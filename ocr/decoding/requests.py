@@ -4,17 +4,15 @@ from dataclasses import dataclass
 
 from encoders.types import VisionTokens
 from ocr.decoding.sequence.page_reading import DecodeSettings
-from ocr.speculative.draft import Draft
 from ocr.types import Transcript
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """One page to read. draft: proposes its tokens."""
+    """One page to read."""
 
     vision: VisionTokens
     settings: DecodeSettings
-    draft: Draft | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +20,7 @@ class PageRead:
     """One page that was read, and what it took.
 
     index: the position of its request, from 0. num_steps: the forward passes that it took part in after its prefill.
-    prefill_s, generate_s: its share of the wall seconds, by prompt tokens and by tokens fed.
+    prefill_s, generate_s: its share of the wall seconds.
     """
 
     index: int

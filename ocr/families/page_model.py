@@ -23,7 +23,7 @@ class PageEngine(Protocol):
     def read(
         self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
     ) -> Iterator[PageRead]:
-        """Yields each page as it is finished; ocr.decoding.cpu.slot_engine.Engine.read says what a None means."""
+        """Yields each page as it is finished; ocr.decoding.gpu.reader.PagedReader.read says what a None means."""
 
 
 class PageModel(Protocol):
@@ -43,9 +43,6 @@ class PageModel(Protocol):
     def calibration(self) -> Calibration | None: ...
     @property
     def device(self) -> torch.device: ...
-    @property
-    def takes_drafts(self) -> bool:
-        """Whether its engine verifies drafted tokens."""
 
     def vision_encoder(self, mode: Mode) -> PageEncoder:
         """Returns its vision encoder. mode: how pages are tiled, for families whose pages are."""

@@ -8,8 +8,8 @@ class TextConfig:
     """Sizes, named as in ocr.model.deepseek_ocr.LanguageConfig, and the choice of attention and experts.
 
     _attn_implementation, _experts_implementation: keys of ocr.model.text_attention.ATTENTION and of
-        ocr.model.experts.EXPERTS. They are changed in place for the duration of a step (ocr.decoding.cpu.packed,
-        ocr.decoding.gpu.forward.paged_attention), under transformers' names.
+        ocr.model.experts.EXPERTS. They are changed in place for the duration of a step
+        (ocr.decoding.gpu.forward.paged_attention), under transformers' names.
     """
 
     vocab_size: int

@@ -8,7 +8,7 @@ from typing import Protocol
 from tokenizers import Tokenizer
 
 from ocr.transcript import grounding
-from ocr.transcript.docling import doclang, doctags
+from ocr.transcript.docling import markups
 from ocr.transcript.kept_text import KeptText
 from ocr.transcript.layouts import det, json_layout
 from ocr.transcript.special_tokens import special_spans
@@ -25,14 +25,14 @@ class _OfRegions(Protocol):
 _WITH_REGIONS: Mapping[Format, _OfRegions] = {
     "ref_det": grounding.parse,
     "det": det.parse,
-    "doctags": doctags.parse,
-    "doclang": doclang.parse,
+    "doctags": markups.parse_doctags,
+    "doclang": markups.parse_doclang,
     "json_layout": json_layout.parse,
 }
 # What these formats are made of; other special tokens are no part of them. Those of the rest are not told apart.
 _MARKUP: Mapping[Format, Callable[[str], object]] = {
-    "doctags": doctags.TAG.fullmatch,
-    "doclang": doclang.TAG.fullmatch,
+    "doctags": markups.DOCTAG.fullmatch,
+    "doclang": markups.DOCLANG_TAG.fullmatch,
 }
 
 

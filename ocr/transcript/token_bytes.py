@@ -40,15 +40,6 @@ class TokenBytes:
             lengths.update({token: len(self[token]) for token in tokens})
             return sum([lengths[token] for token in tokens])
 
-    def is_notation(self, token: int) -> bool:
-        """Returns whether a token is a tag rather than text of the page."""
-        return token in self._added
-
-    def encode(self, text: str) -> list[int]:
-        """Returns the text's tokens, with none added before or after them."""
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
-
     def _look_up(self, token: int) -> bytes:
         if (content := self._added.get(token)) is not None:
             return content.encode()

@@ -135,7 +135,7 @@ def bench_encoder(
 @click.option(
     "--arms",
     metavar="A,B",
-    help="Any of generate, engine, drafts (with --pages), paged (on a GPU).  [default: all that can be measured]",
+    help="Any of generate, engine, paged (on a GPU).  [default: all that can be measured]",
 )
 @click.option(
     "--pages", metavar="DIR", help="Use pages of the documents in this folder instead of random prompts."
@@ -161,7 +161,7 @@ def bench_encoder(
 @output_json_option
 @verbose_option
 def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
-    """Time decoding with and without drafts against transformers' generate, and compare the output."""
+    """Time decoding against transformers' generate, and compare the output."""
     start_logging(verbose)
     from pipeline.device.startup.loading import calm_threads
 
@@ -189,7 +189,6 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 )
 @click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
 @click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
-@click.option("--drafts/--no-drafts", default=None, help="Decode with drafts.  [default: as in a run]")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
 @click.option(
     "--generate-pages",

@@ -1,7 +1,7 @@
 """Defines the configuration's section `encoder` and translates it into the graph manager's settings. Torch-free."""
 
 import re
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
@@ -9,7 +9,7 @@ from encoders.graphs.batching.budgets import validate
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
 from ocr.imaging.tiling import MODES, TILE_PX, Mode
-from pipeline.config.section import Section
+from pipeline.config.section import SWITCH, Section
 from pipeline.errors import ConfigError
 
 # DeepSeek-OCR's, and those of other families.
@@ -28,7 +28,7 @@ class EncoderConfig(Section):
     memory_limit: bytes; in YAML also a text such as 8GiB.
     """
 
-    graphs: Literal["auto", "off"] = "auto"
+    graphs: Annotated[Literal["auto", "off"], SWITCH] = "auto"
     budgets: dict[str, list[int]] | Literal["auto"] | None = None
     max_items: int = Field(default=32, ge=1)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -36,12 +36,6 @@ class EncoderConfig(Section):
     operational: ClassVar[frozenset[str]] = frozenset(
         {"graphs", "budgets", "max_items", "dtype", "memory_limit"}
     )
-
-    @field_validator("graphs", mode="before")
-    @classmethod
-    def _yaml_switch(cls, graphs: Any) -> Any:
-        """Returns "off" for false, as YAML reads a bare off."""
-        return "off" if graphs is False else graphs
 
     @field_validator("budgets", mode="before")
     @classmethod

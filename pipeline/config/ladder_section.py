@@ -5,18 +5,9 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ocr.imaging.tiling import Mode
-from pipeline.config.section import Section
+from pipeline.config.section import NgramSize, Section
 
-_CHANGES = (
-    "model",
-    "reader",
-    "ngram_size",
-    "ngram_window",
-    "mode",
-    "max_tiles",
-    "dpi",
-    "temperature",
-)
+_CHANGES = ("model", "reader", "ngram_size", "ngram_window", "mode", "max_tiles", "dpi", "temperature")
 
 
 class RetryStepConfig(Section):
@@ -31,7 +22,7 @@ class RetryStepConfig(Section):
     model: str | None = None
     below: float | None = Field(default=None, ge=0, le=1)
     reader: Literal["lines", "page"] | None = None
-    ngram_size: int | None = Field(default=None, ge=0)
+    ngram_size: NgramSize = None
     ngram_window: int | None = Field(default=None, ge=1)
     mode: Mode | None = None
     max_tiles: int | None = Field(default=None, ge=2, le=9)
@@ -39,13 +30,6 @@ class RetryStepConfig(Section):
     temperature: float | None = Field(default=None, gt=0, le=2)
     seed: int = Field(default=0, ge=0)
     text_layer: bool = False
-
-    @field_validator("ngram_size")
-    @classmethod
-    def _size_is_a_sequence(cls, size: int | None) -> int | None:
-        if size == 1:
-            raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
-        return size
 
     @model_validator(mode="after")
     def _changes_something(self) -> "RetryStepConfig":

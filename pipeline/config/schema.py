@@ -5,7 +5,7 @@ pipeline.config.sources tells where values come from.
 
 import hashlib
 import json
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -19,7 +19,7 @@ from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
 from pipeline.config.ladder_section import DEFAULT_RETRY_STEPS, LadderConfig, RetryStepConfig
 from pipeline.config.page_selection import parse_pages
-from pipeline.config.section import Section
+from pipeline.config.section import SWITCH, NgramSize, Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse, WordUse
 from storage.strings.urls import is_url, objection
@@ -83,17 +83,11 @@ class RenderConfig(Section):
     """Settings of how a page becomes pixels."""
 
     dpi: float | None = Field(default=None, gt=0, le=2400)
-    orientation: Literal["auto", "off"] = "auto"
+    orientation: Annotated[Literal["auto", "off"], SWITCH] = "auto"
     workers: int | None = Field(default=None, ge=1)
     page_timeout_s: float = Field(default=60.0, gt=0)
     worker_memory_mb: int = Field(default=4096, ge=256)
     operational: ClassVar[frozenset[str]] = frozenset({"workers", "page_timeout_s", "worker_memory_mb"})
-
-    @field_validator("orientation", mode="before")
-    @classmethod
-    def _yaml_switch(cls, orientation: Any) -> Any:
-        """Returns "off" for false, as YAML reads a bare off."""
-        return "off" if orientation is False else orientation
 
 
 class TileConfig(Section):
@@ -109,15 +103,8 @@ class NgramConfig(Section):
     None: as the model's own published scripts have it.
     """
 
-    size: int | None = Field(default=None, ge=0)
+    size: NgramSize = None
     window: int | None = Field(default=None, ge=1)
-
-    @field_validator("size")
-    @classmethod
-    def _size_is_a_sequence(cls, size: int | None) -> int | None:
-        if size == 1:
-            raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
-        return size
 
 
 class LoopConfig(Section):
@@ -134,7 +121,7 @@ class LoopConfig(Section):
 
 
 class DecodeConfig(Section):
-    """Settings of how the language model reads a page. drafts: None drafts where that is faster, on a CPU."""
+    """Settings of how the language model reads a page."""
 
     prompt: str | None = None
     batch_size: int | None = Field(default=None, ge=1)
@@ -142,8 +129,7 @@ class DecodeConfig(Section):
     pdf: NgramConfig = NgramConfig()
     image: NgramConfig = NgramConfig()
     loop: LoopConfig = LoopConfig()
-    drafts: bool | None = None
-    operational: ClassVar[frozenset[str]] = frozenset({"batch_size", "drafts"})
+    operational: ClassVar[frozenset[str]] = frozenset({"batch_size"})
 
     @field_validator("prompt")
     @classmethod
@@ -187,7 +173,7 @@ class Config(Section):
     threads: int | None = Field(default=None, ge=1)
     text_layer: LayerUse = "auto"
     reader: Reader = "auto"
-    words: WordUse = "auto"
+    words: Annotated[WordUse, SWITCH] = "auto"
     ingest: IngestConfig = IngestConfig()
     render: RenderConfig = RenderConfig()
     tile: TileConfig = TileConfig()
@@ -197,12 +183,6 @@ class Config(Section):
     store: StoreConfig = StoreConfig()
     run: RunConfig = RunConfig()
     cluster: ClusterConfig = ClusterConfig()
-
-    @field_validator("words", mode="before")
-    @classmethod
-    def _yaml_switch(cls, words: Any) -> Any:
-        """Returns "off" for false, as YAML reads a bare off."""
-        return "off" if words is False else words
 
     @model_validator(mode="before")
     @classmethod

@@ -1,8 +1,8 @@
 """Defines the base class of all sections of the configuration."""
 
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Section(BaseModel):
@@ -12,3 +12,18 @@ class Section(BaseModel):
 
     # Keys that change how fast or whether a page is read, never its text: not part of the settings hash.
     operational: ClassVar[frozenset[str]] = frozenset()
+
+
+def _off(value: Any) -> Any:
+    return "off" if value is False else value
+
+
+def _checked_size(size: int | None) -> int | None:
+    if size == 1:
+        raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
+    return size
+
+
+# Of a key with the value "off", which YAML reads as false where it is bare.
+SWITCH = BeforeValidator(_off)
+NgramSize = Annotated[int | None, Field(ge=0), AfterValidator(_checked_size)]

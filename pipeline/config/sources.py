@@ -29,6 +29,7 @@ _GONE = {
     "tile.parts": _WHOLE,
     "ladder.rungs.parts": _WHOLE,
     "decode.length": "nothing counts a page's characters any more; decode.loop and decode.max_tokens end it",
+    "decode.drafts": "every token comes from the model, one a step; without drafts the text is the same",
     "tile.retry_below": "ladder.below, or a rung's own below, says which pages are read again",
 }
 _PATH_KEYS = (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pymupdf
 
-# PRESERVE_WHITESPACE: tabs and wide spaces stay what they are, and make columns of a draft. MEDIABOX_CLIP: text off the
-# page is not on it. Without CID_FOR_UNKNOWN_UNICODE a character that maps to no letter is U+FFFD.
+# PRESERVE_WHITESPACE: tabs and wide spaces stay what they are, and make columns. MEDIABOX_CLIP: text off the page is
+# not on it. Without CID_FOR_UNKNOWN_UNICODE a character that maps to no letter is U+FFFD.
 _FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 _DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for invisible text (text rendering mode 3)
 
@@ -15,8 +15,8 @@ def open_text(display: Any, *, codes_for_unmapped: bool = False) -> Any:
     """Returns the pymupdf TextPage of a page, in points of the page as shown. display: its DisplayList.
 
     codes_for_unmapped: characters that map to no letter are their codes in the typeface, often the right letters:
-    good enough for a draft, which the model verifies. Text that is taken as it is needs U+FFFD, by which it is
-    distrusted. Raises: whatever MuPDF does.
+    good enough to tell a script. Text that is taken as it is needs U+FFFD, by which it is distrusted.
+    Raises: whatever MuPDF does.
     """
     unmapped = pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE if codes_for_unmapped else 0
     return pymupdf.TextPage(display.get_textpage(_FLAGS | unmapped))

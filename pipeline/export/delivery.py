@@ -14,12 +14,11 @@ from sqlite_utils import Database
 
 from pipeline.export.searchable_export import all_formats
 from pipeline.ingest.walk import canonical
-from storage.database import explained, held_for_upkeep, open_for_reading, transaction
+from storage.database import database_path, explained, held_for_upkeep, open_for_reading, transaction
 from storage.errors import DatabaseNotFoundError, NotExportedError, StorageError
 from storage.export.export_files import replace_file
 from storage.export.rows import export_rows
 from storage.export.selection import Selection
-from storage.queries.statistics import database_path
 from storage.strings.text import real_path, stored_path
 from storage.strings.urls import is_url
 from storage.types import DONE_STATUSES

@@ -12,7 +12,7 @@ import pygal
 from markupsafe import Markup
 from pygal.style import Style
 
-from storage.queries.run_times import Interval
+from storage.queries.run_pages import Interval
 from storage.strings.printable import one_line
 
 _WIDTH_PX = 960

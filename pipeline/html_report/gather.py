@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from sqlite_utils import Database
 
 from pipeline.html_report.advice import Advice, advice_for, advice_for_file
-from storage.database import explained, snapshot
+from storage.database import database_path, explained, snapshot
 from storage.errors import SelectionError
-from storage.queries import run_pages, run_times, statistics
-from storage.queries.run_pages import PageOutcome, PagePlace, RefusedFile
-from storage.queries.run_times import Interval, PathUse
+from storage.queries import run_pages, statistics
+from storage.queries.run_pages import Interval, PageOutcome, PagePlace, PathUse, RefusedFile
 from storage.queries.statistics import RunStatus, StageStatus
 
 CONFIDENCE_BINS = 20
@@ -81,7 +80,7 @@ def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
 
     most: pages in each list. Raises: SelectionError where there is no such run; StorageError.
     """
-    path = statistics.database_path(db)
+    path = database_path(db)
     with explained(path), snapshot(db):
         return _gathered(db, path, run_id, most)
 
@@ -90,7 +89,7 @@ def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigu
     runs = statistics.runs(db)
     run = _chosen(runs, run_id, path)
     config, versions = db.conn.execute("SELECT config, versions FROM runs WHERE id = ?", (run.id,)).fetchone()
-    interval_s = _interval_s(run_times.span_s(db, run.id))
+    interval_s = _interval_s(run_pages.span_s(db, run.id))
     groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
     slowest, unsure = run_pages.slowest(db, run.id, most), run_pages.least_confident(db, run.id, most)
     named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
@@ -103,9 +102,9 @@ def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigu
         statuses=run_pages.statuses(db, run.id),
         now=statistics.pages_by_status(db),
         interval_s=interval_s,
-        intervals=run_times.throughput(db, run.id, interval_s),
-        stages=run_times.stages_of(db, run.id),
-        path_uses=run_times.path_uses(db, run.id),
+        intervals=run_pages.throughput(db, run.id, interval_s),
+        stages=run_pages.stages_of(db, run.id),
+        path_uses=run_pages.path_uses(db, run.id),
         groups=groups,
         slowest=slowest,
         unsure=unsure,

@@ -5,7 +5,7 @@ docling finds it by its entry point, where it is allowed to look (allow_external
 Source: docling 2's BaseOcrModel; rectangles and cells of a page as its RapidOcrModel has them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -30,7 +30,10 @@ class OcrbatchOptions(OcrOptions):  # type: ignore[misc]
 
 
 class OcrbatchModel(BaseOcrModel):  # type: ignore[misc]
-    """Reads the parts of pages that docling asks for with the shipped line reader, on the CPU."""
+    """Reads pages with the shipped line reader, on the CPU, and hands over the words where docling asks for them.
+
+    docling's rectangles cut close, through letters; a page is read whole, and a word is there or not.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,10 @@ class OcrbatchModel(BaseOcrModel):  # type: ignore[misc]
         for page in page_batch:
             if self._reader is not None and page._backend.is_valid():
                 with TimeRecorder(conv_res, "ocr"):
-                    cells = [cell for rect in self.get_ocr_rects(page) for cell in self._cells(page, rect)]
+                    rects = [rect for rect in self.get_ocr_rects(page) if rect.area() > 0]
+                    scale = self.options.scale
+                    image = page._backend.get_page_image(scale=scale) if rects else None
+                    cells = [] if image is None else list(cells_of(self._reader.read(image), rects, scale))
                     self.post_process_cells(cells, page, conv_res)
             yield page
 
@@ -61,17 +67,9 @@ class OcrbatchModel(BaseOcrModel):  # type: ignore[misc]
         """Returns the options that select this engine."""
         return OcrbatchOptions
 
-    def _cells(self, page: Any, rect: BoundingBox) -> Iterator[TextCell]:
-        assert self._reader is not None, "only where it is enabled"
-        if rect.area() == 0:
-            return
-        scale = self.options.scale
-        image = page._backend.get_page_image(scale=scale, cropbox=rect)
-        yield from cells_of(self._reader.read(image), rect, scale)
 
-
-def cells_of(text: PageText, rect: BoundingBox, scale: float) -> Iterator[TextCell]:
-    """Yields a cell for each word with a box. rect: where the picture lies on the page, in points from its top left.
+def cells_of(text: PageText, rects: Sequence[BoundingBox], scale: float) -> Iterator[TextCell]:
+    """Yields a cell for each word of a page whose middle is in a rectangle. rects: in points from the page's top left.
 
     scale: pixels a point.
     """
@@ -79,8 +77,10 @@ def cells_of(text: PageText, rect: BoundingBox, scale: float) -> Iterator[TextCe
         if word.box is None:
             continue
         x0, y0, x1, y1 = (edge / scale for edge in word.box)
-        box = (x0 + rect.l, y0 + rect.t, x1 + rect.l, y1 + rect.t)
-        place = BoundingBox.from_tuple(coord=box, origin=CoordOrigin.TOPLEFT)
+        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+        if not any(rect.l <= x <= rect.r and rect.t <= y <= rect.b for rect in rects):
+            continue
+        place = BoundingBox.from_tuple(coord=(x0, y0, x1, y1), origin=CoordOrigin.TOPLEFT)
         sure = word.confidence if word.confidence is not None else text.confidence
         yield TextCell(
             index=number,

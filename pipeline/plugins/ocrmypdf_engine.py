@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, ElementTree, SubElement
 
 from ocrmypdf import hookimpl
-from ocrmypdf.exceptions import BadArgsError
 from ocrmypdf.pluginspec import OcrEngine, OrientationConfidence
 from PIL import Image
 
@@ -32,7 +32,6 @@ _READ = {
     "fin", "fra", "fry", "gla", "gle", "glg", "hrv", "hun", "isl", "ita", "lat", "lav", "lit", "ltz", "mlt",
     "nld", "nor", "oci", "pol", "por", "ron", "slk", "slv", "spa", "sqi", "srp_latn", "swe", "tur",
 }  # fmt: skip
-_NO_FILES = "the engine ocrbatch makes neither hOCR files nor PDFs by itself; leave out --pdf-renderer"
 
 
 class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
@@ -87,13 +86,19 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
 
     @staticmethod
     def generate_hocr(input_file: Path, output_hocr: Path, output_text: Path, options: Any) -> None:
-        """Raises BadArgsError."""
-        raise BadArgsError(_NO_FILES)
+        """Writes the page as hOCR, which OCRmyPDF's own interface for hOCR asks for, and its text."""
+        page, text = OcrbatchEngine.generate_ocr(input_file, options)
+        document = Element("html", xmlns="http://www.w3.org/1999/xhtml")
+        system = {"name": "ocr-system", "content": OcrbatchEngine.creator_tag(options)}
+        SubElement(SubElement(document, "head"), "meta", system)
+        SubElement(document, "body").append(hocr(page))
+        ElementTree(document).write(output_hocr, encoding="utf-8", xml_declaration=True)
+        output_text.write_text(text, encoding="utf-8")
 
     @staticmethod
     def generate_pdf(input_file: Path, output_pdf: Path, output_text: Path, options: Any) -> None:
-        """Raises BadArgsError."""
-        raise BadArgsError(_NO_FILES)
+        """Raises NotImplementedError: check_options has OCRmyPDF make the text layer."""
+        raise NotImplementedError
 
 
 @hookimpl  # type: ignore[untyped-decorator]
@@ -106,11 +111,12 @@ def add_options(parser: ArgumentParser) -> None:
 
 @hookimpl  # type: ignore[untyped-decorator]
 def check_options(options: Any) -> None:
-    """Refuses a renderer that the engine does not serve, and tells what has no effect. Raises: BadArgsError."""
+    """Tells what has no effect or cannot be read, and leaves the text layer to OCRmyPDF."""
     if options.ocr_engine != NAME:
         return
     if options.pdf_renderer == "sandwich":
-        raise BadArgsError(_NO_FILES)
+        LOGGER.warning("--pdf-renderer sandwich has no effect on ocrbatch; the text layer is as by default")
+        options.pdf_renderer = "fpdf2"
     if unread := sorted(set(options.languages) - _READ):
         LOGGER.warning(
             "ocrbatch reads print in Latin script, of Europe; it cannot read %s", ", ".join(unread)
@@ -150,6 +156,23 @@ def tree(page: "PageText") -> Any:
     return OcrElement(
         ocr_class=OcrClass.PAGE, bbox=whole, dpi=page.dpi, page_number=page.number - 1, children=paragraphs
     )
+
+
+def hocr(element: Any) -> Element:
+    """Returns an OcrElement with all that is in it as hOCR, as OCRmyPDF's HocrParser reads it."""
+    box = element.bbox
+    title = f"bbox {box.left:.0f} {box.top:.0f} {box.right:.0f} {box.bottom:.0f}"
+    if element.dpi is not None:
+        title += f"; scan_res {element.dpi:.0f} {element.dpi:.0f}"
+    if element.textangle is not None:
+        title += f"; textangle {element.textangle:.0f}"
+    if element.confidence is not None:
+        title += f"; x_wconf {100 * element.confidence:.0f}"
+    tag = {"ocr_page": "div", "ocr_par": "p"}.get(element.ocr_class, "span")
+    made = Element(tag, {"class": element.ocr_class, "title": title})
+    made.text = element.text
+    made.extend(map(hocr, element.children))
+    return made
 
 
 def lines_of(page: "PageText") -> Iterator[list["Word"]]:

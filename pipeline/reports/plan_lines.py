@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.ingest.selection import InputCounts
 from pipeline.reports.listing import counted, cut, in_words, passed_over, refusal
 from pipeline.types import DocumentStatus, PageKind
-from storage.queries.pace import Pace
+from storage.queries.statistics import Pace
 
 _WORDS: Mapping[PageKind, str] = {
     "embedded": "with a text layer that is taken",

@@ -1,6 +1,6 @@
 """Stage decode: makes the decoding engine's request for an encoded page, and takes over what it wrote.
 
-The engine itself (ocr.decoding.cpu, ocr.decoding.gpu) runs in pipeline.device.threads.decoder_thread;
+The engine itself (ocr.decoding.gpu, ocr.families.generation) runs in pipeline.device.threads.decoder_thread;
 pipeline.stages.localize makes the page's result of its output.
 """
 
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
-from ocr.speculative.page_draft import drafts_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
 from pipeline.stages.encode import EncodedPage
@@ -22,25 +21,10 @@ if TYPE_CHECKING:
     from pipeline.stages.decoded import Decoded
 
 
-def page_request(
-    loaded: "PageModel", page: EncodedPage, config: DecodeConfig, step: Step | None = None
-) -> PageRequest:
+def page_request(page: EncodedPage, config: DecodeConfig, step: Step | None = None) -> PageRequest:
     """Returns the engine's request for a page. step: the retry step to read it with, None for the configured way."""
-    draft = None
-    if drafts_pay(loaded, config):
-        draft = drafts_for(loaded.tokenizer).of(page.rendered.text_layer)
     settings = page_settings(config, page.rendered.page.kind, step)
-    return PageRequest(vision=page.tokens, settings=settings, draft=draft)
-
-
-def drafts_pay(loaded: "PageModel", config: DecodeConfig) -> bool:
-    """Returns whether pages get drafts: by default on a CPU alone.
-
-    On an H200 a small model read 351 pages with drafts in 58 s, at 7.8 tokens a step, and 327 without in 41 s.
-    """
-    if not loaded.takes_drafts:
-        return False
-    return loaded.device.type == "cpu" if config.drafts is None else config.drafts
+    return PageRequest(vision=page.tokens, settings=settings)
 
 
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-from ocr.types import Block, Word
 from pipeline.types import Document, PageResult
 from storage.records.store import Store
 from storage.strings.text import storable
-from storage.types import BlockRecord, FileRecord, PageRecord, WordRecord
+from storage.types import FileRecord, PageRecord
 from storage.words import packed_for
 
 
@@ -53,8 +52,8 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         layer_agreement=result.layer_agreement,
         script=result.script,
         doubt=result.doubt,
-        blocks=() if parsed is None else tuple(_block(block) for block in parsed.blocks),
-        words=() if parsed is None else tuple(map(_word, parsed.words)),
+        blocks=() if parsed is None else parsed.blocks,
+        words=() if parsed is None else parsed.words,
         packed_words=result.packed_words,
         timings=result.timings,
     )
@@ -69,7 +68,7 @@ def packed(result: PageResult) -> PageResult:
     parsed = result.parsed
     if parsed is None or not parsed.words:
         return result
-    words = packed_for(storable(parsed.text), tuple(map(_word, parsed.words)))
+    words = packed_for(storable(parsed.text), parsed.words)
     return replace(result, parsed=replace(parsed, words=()), packed_words=words)
 
 
@@ -85,11 +84,3 @@ def file_record(document: Document) -> FileRecord:
         reason=document.reason,
         given=document.given,
     )
-
-
-def _block(block: Block) -> BlockRecord:
-    return BlockRecord(label=block.label, text=block.text, box_px=block.box_px, confidence=block.confidence)
-
-
-def _word(word: Word) -> WordRecord:
-    return WordRecord(text=word.text, box_px=word.box_px, confidence=word.confidence)

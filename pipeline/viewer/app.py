@@ -26,7 +26,7 @@ from storage.database import open_for_reading
 from storage.errors import StorageError
 from storage.export.moved_words import moved
 from storage.queries import browsing
-from storage.queries.one_page import OnePage, one_page
+from storage.queries.browsing import OnePage, one_page
 from storage.strings.printable import shown
 from storage.types import PAGE_STATUSES, WordRecord
 from storage.words import unpack

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 
 from pipeline.viewer.carried_markdown import carried
 from storage.database import open_beside
-from storage.queries.one_page import OnePage
+from storage.queries.browsing import OnePage
 from storage.records.corrections import Correction, correct, withdraw
 
 MOST_BYTES = 8 << 20

@@ -9,7 +9,7 @@ from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
-from storage.queries.one_page import OnePage
+from storage.queries.browsing import OnePage
 from storage.strings.urls import is_url
 from storage.types import PageError
 

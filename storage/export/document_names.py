@@ -8,9 +8,8 @@ from itertools import count
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.export.formats import Format
-from storage.queries.statistics import database_path
 from storage.strings.text import real_path, text_sha256
 
 _LONGEST_BYTES = 255

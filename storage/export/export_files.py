@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from sqlite_utils import Database
 
-from storage.database import explained, snapshot
+from storage.database import database_path, explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
 from storage.export.document_names import DocumentNames
 from storage.export.figure_files import Draw, FiguresBeside, FiguresWithin, partial_path
@@ -20,7 +20,6 @@ from storage.export.figures import Place
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
-from storage.queries.statistics import database_path
 from storage.strings.text import real_path
 
 # What a file system says of one name, and not of the disk.

@@ -7,16 +7,14 @@ from typing import IO, Any, Literal
 from sqlite_utils import Database
 
 from storage.export import (
-    alto,
     csv_tables,
     doctags,
-    hocr,
     html,
     jsonl,
     markdown,
-    page_xml,
     parquet,
     plain_text,
+    xml_formats,
 )
 from storage.export.figures import Place
 from storage.export.rows import PageRow, export_rows
@@ -65,9 +63,9 @@ FORMATS = {
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
     "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),
     "docling": Format(write=doctags.write_json, ending=".docling.json", one_file="document", with_words=True),
-    "hocr": Format(write=hocr.write, ending=".hocr", one_file="document", with_words=True),
-    "alto": Format(write=alto.write, ending=".alto.xml", one_file="document", with_words=True),
-    "page": Format(write=page_xml.write, ending=".page.xml", one_file="page", with_words=True),
+    "hocr": Format(write=xml_formats.write_hocr, ending=".hocr", one_file="document", with_words=True),
+    "alto": Format(write=xml_formats.write_alto, ending=".alto.xml", one_file="document", with_words=True),
+    "page": Format(write=xml_formats.write_page, ending=".page.xml", one_file="page", with_words=True),
 }
 
 

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.export.rows import PageRow, page_row
-from storage.queries.statistics import database_path
 
 _ATTEMPTS_A_QUERY = 1000
 

@@ -16,6 +16,11 @@ class TextLine:
     words: tuple[WordRow, ...]
     box: Box | None
 
+    @property
+    def text(self) -> str:
+        """Returns its words with a space between two."""
+        return " ".join(word["text"] for word in self.words)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Region:

@@ -7,10 +7,9 @@ from typing import Any, TypedDict
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.export.moved_words import moved
 from storage.export.selection import Selection, prepare, selected
-from storage.queries.statistics import database_path
 from storage.strings.printable import one_line
 from storage.words import unpack, unpacked
 

@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.errors import SelectionError
 from storage.lock import is_locked
-from storage.queries.statistics import database_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

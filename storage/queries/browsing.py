@@ -1,7 +1,8 @@
-"""Lists of documents and pages for a reader, in steps: each starts where the one before ended, however many there are.
+"""Lists of documents and pages for a reader, and one page with all that is shown of it.
 
-A step is asked for by a key (a path, a page's id) and not by how many rows to skip, so the last costs what the first
-does. Only pages that a listed file has, and that a run was asked for, are in the lists.
+Lists come in steps, each of which starts where the one before ended. A step is asked for by a key (a path, a page's id)
+and not by how many rows to skip, so the last costs what the first does, however many there are. Only pages that a
+listed file has, and that a run was asked for, are in the lists.
 """
 
 import re
@@ -11,9 +12,8 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained, fetched, number_of
 from storage.queries.search import to_match
-from storage.queries.statistics import database_path
 from storage.strings.search_lines import as_read
 from storage.types import FINE_STATUSES, PAGE_STATUSES
 
@@ -58,6 +58,48 @@ class PageEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnePage:
+    """A page. page_index: 0-based. paths: of the files that have it, those that are there first.
+
+    text, markdown: those that count, which are a correction's where it has one; read_text, read_markdown: as read.
+    attempt_id: of what was read, None where nothing was yet. words: packed (storage.words), of read_text.
+    width_px, height_px: of the upright page that boxes refer to. error: why there is no text. previous_id, next_id: the
+    document's pages before and after this one. Other fields: see storage.types.PageRecord.
+    """
+
+    page_id: int
+    document_id: int
+    file_id: int
+    paths: tuple[str, ...]
+    sha256: str | None
+    kind: str | None
+    page_index: int
+    num_pages: int
+    status: str
+    attempt_id: int | None
+    text: str | None
+    markdown: str | None
+    read_text: str | None
+    read_markdown: str | None
+    words: bytes | None
+    confidence: float | None
+    width_px: int | None
+    height_px: int | None
+    rotation_deg: int
+    source: str | None
+    rung: str | None
+    script: str | None
+    doubt: str | None
+    error: str | None
+    seconds: float | None
+    finished_at: str | None
+    corrected_by: str | None
+    corrected_at: str | None
+    previous_id: int | None
+    next_id: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A step of a search. num_hits: None where there are more than MOST_RANKED, which are in the order of the pages.
 
@@ -77,32 +119,18 @@ def documents(
     """Returns listed files by path (bytewise): the first after a path, the last before one, or the first of all."""
     where, order = ("path < ?", "DESC") if before is not None else ("path > ?", "ASC")
     key = before if before is not None else after or ""
-    sql = (
-        "SELECT f.id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason), d.num_pages"
-        f" FROM listed_files f JOIN documents d ON d.id = f.document_id WHERE {where} ORDER BY path {order} LIMIT ?"
-    )
-    with explained(database_path(db)):
-        rows = db.conn.execute(sql, (key, limit)).fetchall()
-        counts = _counts(db, [row[1] for row in rows])
-    found = [_document(row, counts) for row in rows]
+    found = _documents(db, f"WHERE {where} ORDER BY path {order} LIMIT ?", (key, limit))
     return found[::-1] if before is not None else found
 
 
 def document(db: Database, file_id: int) -> DocumentEntry | None:
     """Returns a file; None where no such file is listed."""
-    sql = (
-        "SELECT f.id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason), d.num_pages"
-        " FROM listed_files f JOIN documents d ON d.id = f.document_id WHERE f.id = ?"
-    )
-    with explained(database_path(db)):
-        row = db.conn.execute(sql, (file_id,)).fetchone()
-        return None if row is None else _document(row, _counts(db, [row[1]]))
+    return next(iter(_documents(db, "WHERE f.id = ?", (file_id,))), None)
 
 
 def num_documents(db: Database) -> int:
     """Returns how many files there are."""
-    with explained(database_path(db)):
-        return int(db.conn.execute("SELECT count(*) FROM files").fetchone()[0])
+    return number_of(db, "SELECT count(*) FROM files")
 
 
 def page_counts(db: Database) -> dict[str, int]:
@@ -120,8 +148,7 @@ def page_counts(db: Database) -> dict[str, int]:
 def document_pages(db: Database, document_id: int, *, first: int, limit: int) -> list[PageEntry]:
     """Returns pages of a document in order. first: 0-based index of the page to start at."""
     sql = f"{_ENTRY} WHERE p.document_id = ? AND p.page_index >= ? AND p.asked ORDER BY p.page_index LIMIT ?"
-    with explained(database_path(db)):
-        return [_page(row) for row in db.conn.execute(sql, (document_id, first, limit))]
+    return fetched(db, _page, sql, (document_id, first, limit))
 
 
 def pages(
@@ -137,9 +164,7 @@ def pages(
         f" AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) ORDER BY p.id {order} LIMIT ?"
     )
     sql = f"{_ENTRY} WHERE p.id IN ({ids}) ORDER BY p.id"
-    with explained(database_path(db)):
-        key = before if before is not None else after
-        return [_page(row) for row in db.conn.execute(sql, (*statuses, key, limit))]
+    return fetched(db, _page, sql, (*statuses, before if before is not None else after, limit))
 
 
 def search_pages(db: Database, query: str, *, status: str | None = None, start: int = 0, limit: int) -> Found:
@@ -152,12 +177,10 @@ def search_pages(db: Database, query: str, *, status: str | None = None, start: 
     if not match:
         return Found(entries=[], num_hits=0, next_start=None)
     values = {"match": match, "status": status, "start": start, "limit": limit + 1, "most": MOST_RANKED + 1}
-    with explained(database_path(db)):
-        (number,) = db.conn.execute(_COUNT_HITS, values).fetchone()
-        is_ranked = number <= MOST_RANKED
-        rows = db.conn.execute(_RANKED if is_ranked else _IN_ORDER, values).fetchall()
-    entries = [_page(row[:-1], as_read(row[-1])) for row in rows[:limit]]
-    is_last = len(rows) <= limit
+    number = number_of(db, _COUNT_HITS, values)
+    is_ranked = number <= MOST_RANKED
+    found = fetched(db, _page, _RANKED if is_ranked else _IN_ORDER, values)
+    entries, is_last = found[:limit], len(found) <= limit
     following = start + limit if is_ranked else entries[-1].page_id if entries else 0
     return Found(
         entries=entries,
@@ -182,6 +205,16 @@ def next_to_look_at(db: Database, page_id: int | None) -> int | None:
     return None
 
 
+def one_page(db: Database, page_id: int) -> OnePage | None:
+    """Returns a page with all that is shown of it; None where there is no such page, or no file is listed with it."""
+    with explained(database_path(db)):
+        for row in db.query(_PAGE, (page_id,)):
+            files = db.conn.execute(_FILES, (row["document_id"],)).fetchall()
+            if files:
+                return OnePage(**row, file_id=files[0][0], paths=tuple(path for _, path in files))
+    return None
+
+
 def _counts(db: Database, document_ids: Sequence[int]) -> dict[int, dict[str, int]]:
     marks = ", ".join("?" * len(document_ids))
     counts: dict[int, dict[str, int]] = {}
@@ -194,44 +227,37 @@ def _counts(db: Database, document_ids: Sequence[int]) -> dict[int, dict[str, in
     return counts
 
 
-def _document(row: Sequence[Any], counts: dict[int, dict[str, int]]) -> DocumentEntry:
-    file_id, document_id, path, status, reason, num_pages = row
-    numbers = counts.get(document_id, {})
-    return DocumentEntry(
-        file_id=file_id,
-        document_id=document_id,
-        path=path,
-        status=status,
-        reason=reason,
-        num_pages=num_pages,
-        pages={name: numbers[name] for name in PAGE_STATUSES if name in numbers},
-    )
+def _documents(db: Database, clauses: str, values: Sequence[object]) -> list[DocumentEntry]:
+    with explained(database_path(db)):
+        rows = list(db.query(f"{_DOCUMENT} {clauses}", values))
+        counts = _counts(db, [row["document_id"] for row in rows])
+    numbers = (counts.get(row["document_id"], {}) for row in rows)
+    return [
+        DocumentEntry(**row, pages={name: own[name] for name in PAGE_STATUSES if name in own})
+        for row, own in zip(rows, numbers, strict=True)
+    ]
 
 
-def _page(row: Sequence[Any], snippet: str | None = None) -> PageEntry:
-    page_id, path, page, status, confidence, doubt, correction, start = row
-    return PageEntry(
-        page_id=page_id,
-        path=path,
-        page=page,
-        status=status,
-        confidence=confidence,
-        doubt=doubt,
-        is_corrected=correction is not None,
-        start=start,
-        snippet=snippet,
-    )
+def _page(*, is_corrected: int, snippet: str | None = None, **values: Any) -> PageEntry:
+    shown = None if snippet is None else as_read(snippet)
+    return PageEntry(is_corrected=bool(is_corrected), snippet=shown, **values)
 
 
+_DOCUMENT = """
+SELECT f.id AS file_id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason) AS reason, d.num_pages
+FROM listed_files f JOIN documents d ON d.id = f.document_id
+"""
 _PATH = "(SELECT min(path) FROM listed_files f WHERE f.document_id = p.document_id)"
 _COLUMNS = (
-    f"p.id, {_PATH}, p.page_index + 1, p.status, a.confidence,"
-    " coalesce(a.error_message, a.doubt), p.correction_id"
+    f"p.id AS page_id, {_PATH} AS path, p.page_index + 1 AS page, p.status, a.confidence,"
+    " coalesce(a.error_message, a.doubt) AS doubt, p.correction_id IS NOT NULL AS is_corrected"
 )
 _JOINS = (
     "LEFT JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id"
 )
-_ENTRY = f"SELECT {_COLUMNS}, substr(coalesce(c.text, a.text), 1, {_START_CHARS}) FROM pages p {_JOINS}"
+_ENTRY = (
+    f"SELECT {_COLUMNS}, substr(coalesce(c.text, a.text), 1, {_START_CHARS}) AS start FROM pages p {_JOINS}"
+)
 
 _HITS = """
 FROM page_search CROSS JOIN pages p ON p.id = page_search.rowid
@@ -245,13 +271,13 @@ _RANKED = f"""
 WITH hit AS (
     SELECT p.id AS page_id, bm25(page_search) AS score, {_SNIPPET} AS snippet {_HITS}
     ORDER BY score, page_id LIMIT :limit OFFSET :start)
-SELECT {_COLUMNS}, NULL, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY hit.score, p.id
+SELECT {_COLUMNS}, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY hit.score, p.id
 """
 _IN_ORDER = f"""
 WITH hit AS (
     SELECT p.id AS page_id, {_SNIPPET} AS snippet {_HITS} AND page_search.rowid > :start
     ORDER BY page_search.rowid LIMIT :limit)
-SELECT {_COLUMNS}, NULL, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY p.id
+SELECT {_COLUMNS}, hit.snippet FROM hit JOIN pages p ON p.id = hit.page_id {_JOINS} ORDER BY p.id
 """
 _NEXT = f"""
 SELECT p.id FROM pages p
@@ -260,3 +286,21 @@ WHERE p.status IN ({", ".join("?" * len(LOOK_STATUSES))}) AND p.asked AND p.corr
     AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id)
 ORDER BY p.document_id, p.page_index LIMIT 1
 """
+_NEIGHBOUR = (
+    "(SELECT id FROM pages n WHERE n.document_id = p.document_id AND n.asked AND n.page_index {} LIMIT 1)"
+)
+_PAGE = f"""
+SELECT p.id AS page_id, p.document_id, d.sha256, d.kind, p.page_index, d.num_pages, p.status, a.id AS attempt_id,
+    coalesce(c.text, a.text) AS text, coalesce(c.markdown, a.markdown) AS markdown,
+    a.text AS read_text, a.markdown AS read_markdown, a.words, a.confidence, a.width_px, a.height_px,
+    coalesce(a.rotation_deg, 0) AS rotation_deg, a.source, a.rung, a.script, a.doubt,
+    CASE WHEN a.error_category IS NOT NULL
+        THEN a.error_stage || ': ' || a.error_category || ': ' || coalesce(a.error_message, '') END AS error,
+    a.seconds, a.finished_at, c.made_by AS corrected_by, c.made_at AS corrected_at,
+    {_NEIGHBOUR.format("< p.page_index ORDER BY n.page_index DESC")} AS previous_id,
+    {_NEIGHBOUR.format("> p.page_index ORDER BY n.page_index")} AS next_id
+FROM pages p JOIN documents d ON d.id = p.document_id
+LEFT JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id
+WHERE p.id = ? AND p.asked
+"""
+_FILES = "SELECT id, path FROM listed_files WHERE document_id = ? ORDER BY status = 'missing', path LIMIT 20"

@@ -15,10 +15,9 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.errors import SelectionError
 from storage.queries.matching import Matched, Side, SidePage, matching, pages_of
-from storage.queries.statistics import database_path
 
 __all__ = ("Comparison", "PageChange", "Side", "compare")
 

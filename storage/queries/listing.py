@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained, snapshot
-from storage.queries.statistics import database_path
+from storage.database import database_path, explained, snapshot
 from storage.types import FINE_STATUSES, PAGE_STATUSES
 
 _NOT_READ = {"failed", "quarantined"}

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained
-from storage.queries.statistics import database_path
+from storage.database import database_path, explained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

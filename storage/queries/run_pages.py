@@ -1,4 +1,4 @@
-"""The pages of one run as it left them, for its report.
+"""The pages of one run as it left them, and where its time went: for its report.
 
 A page that was read several times in the run counts once, by one of the run's attempts: the page's current one, or else
 the best of them, of equals the first (storage.records.merit). Its seconds are those of all of them.
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained
-from storage.queries.statistics import database_path
+from storage.database import database_path, explained, fetched, pairs
+from storage.queries.statistics import STAGES, StageStatus
 from storage.types import FINE_STATUSES
 
 # Most values that are bound to one statement.
@@ -62,11 +62,32 @@ class RefusedFile:
     reason: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """The pages that a run finished in a part of its time. start_s: after the run's start.
+
+    num_read: read well; num_embedded: whose text layer was taken; num_unfine: which need a look.
+    """
+
+    start_s: float
+    num_read: int
+    num_embedded: int
+    num_unfine: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PathUse:
+    """How a stage's batches were computed. path_use: "hit", "miss" or "eager"; num_timings: timings of pages."""
+
+    stage: str
+    path_use: str
+    num_timings: int
+
+
 def statuses(db: Database, run_id: int) -> dict[str, int]:
     """Returns status -> number of the run's pages, most first."""
     sql = f"{OUTCOMES} SELECT status, count(*) AS n FROM outcomes GROUP BY status ORDER BY n DESC, status"
-    with explained(database_path(db)):
-        return dict(db.conn.execute(sql, {"run": run_id}).fetchall())
+    return pairs(db, sql, {"run": run_id})
 
 
 def unfine(db: Database, run_id: int) -> Iterator[PageOutcome]:
@@ -90,8 +111,7 @@ def confidences(db: Database, run_id: int, num_bins: int) -> list[int]:
     """Returns how many of the pages that were read have a confidence in each of num_bins equal parts of 0 to 1."""
     sql = f"""{OUTCOMES} SELECT min(CAST(confidence * :bins AS INTEGER), :bins - 1) AS bin, count(*) FROM outcomes
         WHERE {_READ} GROUP BY bin"""
-    with explained(database_path(db)):
-        found = dict(db.conn.execute(sql, {"run": run_id, "bins": num_bins}).fetchall())
+    found = pairs(db, sql, {"run": run_id, "bins": num_bins})
     return [found.get(number, 0) for number in range(num_bins)]
 
 
@@ -101,18 +121,49 @@ def places(db: Database, page_ids: Iterable[int]) -> dict[int, PagePlace]:
     with explained(database_path(db)):
         for start in range(0, len(wanted), _BOUND):
             some = wanted[start : start + _BOUND]
-            for page_id, *values in db.conn.execute(_PLACES.format(ids=", ".join("?" * len(some))), some):
-                path, sha256, kind, page_index, state = values
-                found[page_id] = PagePlace(
-                    path=path, sha256=sha256, kind=kind, page_index=page_index, state=state
-                )
+            for row in db.query(_PLACES.format(ids=", ".join("?" * len(some))), some):
+                page_id = row.pop("page_id")
+                found[page_id] = PagePlace(**row)
     return found
 
 
 def refused_files(db: Database, run_id: int) -> list[RefusedFile]:
     """Returns the files that the run found and could not read, with what the last run to find them says; by path."""
+    return fetched(db, RefusedFile, _REFUSED, {"run": run_id})
+
+
+def throughput(db: Database, run_id: int, interval_s: float) -> list[Interval]:
+    """Returns the run's pages by intervals of its time, from its start to its last page, empty ones included."""
     with explained(database_path(db)):
-        return [RefusedFile(**row) for row in db.query(_REFUSED, {"run": run_id})]
+        rows = db.conn.execute(_THROUGHPUT, {"run": run_id, "seconds": interval_s}).fetchall()
+    found = {number: counts for number, *counts in rows}
+    intervals = []
+    for number in range(max(found, default=-1) + 1):
+        read, embedded, unfine = found.get(number, (0, 0, 0))
+        intervals.append(
+            Interval(start_s=number * interval_s, num_read=read, num_embedded=embedded, num_unfine=unfine)
+        )
+    return intervals
+
+
+def span_s(db: Database, run_id: int) -> float:
+    """Returns the seconds from a run's start to its last page, by the clock that dates pages; 0 without pages.
+
+    It may differ from the run's own seconds, which do not change when that clock is set.
+    """
+    with explained(database_path(db)):
+        (seconds,) = db.conn.execute(_SPAN, {"run": run_id}).fetchone()
+    return max(0.0, float(seconds or 0.0))
+
+
+def stages_of(db: Database, run_id: int) -> list[StageStatus]:
+    """Returns the stages of a run by total time, longest first. A page that was read twice counts twice."""
+    return fetched(db, StageStatus, STAGES.format(where="WHERE run_id = :run"), {"run": run_id})
+
+
+def path_uses(db: Database, run_id: int) -> list[PathUse]:
+    """Returns how often the encoder's graphs were replayed for pages of a run, and how often not."""
+    return fetched(db, PathUse, _PATH_USES, {"run": run_id})
 
 
 def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[PageOutcome]:
@@ -142,11 +193,11 @@ outcomes AS (
 """
 
 _PLACES = """
-SELECT p.id,
+SELECT p.id AS page_id,
     coalesce(min(CASE WHEN f.status <> 'missing' THEN f.path END), min(f.path),
-        (SELECT min(path) FROM superseded WHERE document_id = d.id)),
-    d.sha256, coalesce(d.kind, ''), p.page_index,
-    CASE WHEN max(f.status <> 'missing') THEN 'there' WHEN count(f.id) THEN 'missing' ELSE 'superseded' END
+        (SELECT min(path) FROM superseded WHERE document_id = d.id)) AS path,
+    d.sha256, coalesce(d.kind, '') AS kind, p.page_index,
+    CASE WHEN max(f.status <> 'missing') THEN 'there' WHEN count(f.id) THEN 'missing' ELSE 'superseded' END AS state
 FROM pages p JOIN documents d ON d.id = p.document_id LEFT JOIN files f ON f.document_id = d.id
 WHERE p.id IN ({ids}) GROUP BY p.id
 """
@@ -155,4 +206,22 @@ _REFUSED = """
 SELECT f.path, f.status, coalesce(f.reason, d.reason) AS reason
 FROM listed_files f JOIN documents d ON d.id = f.document_id
 WHERE f.status IN ('broken', 'encrypted') AND :run BETWEEN f.first_run_id AND f.last_run_id ORDER BY f.path
+"""
+
+# A page may be stored in the millisecond before the start that is recorded with less precision.
+_THROUGHPUT = f"""{OUTCOMES}
+SELECT max(0, CAST((julianday(o.finished_at) - julianday(r.started_at)) * 86400.0 / :seconds AS INTEGER)) AS number,
+    sum(o.status IN {FINE_STATUSES} AND o.status <> 'embedded'), sum(o.status = 'embedded'),
+    sum(o.status NOT IN {FINE_STATUSES})
+FROM outcomes o JOIN runs r ON r.id = :run GROUP BY number
+"""
+
+_SPAN = """
+SELECT (julianday((SELECT max(finished_at) FROM attempts WHERE run_id = r.id)) - julianday(r.started_at)) * 86400.0
+FROM runs r WHERE r.id = :run
+"""
+
+_PATH_USES = """
+SELECT stage, path_use, count(*) AS num_timings FROM timings
+WHERE run_id = :run AND path_use IS NOT NULL GROUP BY stage, path_use ORDER BY stage, path_use
 """

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained
-from storage.queries.statistics import database_path
+from storage.database import database_path, explained, number_of
 from storage.strings.search_lines import apart, as_read
 from storage.strings.text import storable
 
@@ -61,11 +60,7 @@ def search(
     match = to_match(query)
     if not match:
         return
-    values = {
-        "match": match,
-        "limit": limit,
-        "doubtful": doubtful,
-    }
+    values = {"match": match, "limit": limit, "doubtful": doubtful}
     with explained(database_path(db)):
         for row in db.query(_SEARCH, values):
             yield Hit(**{**row, "snippet": " ".join(as_read(str(row["snippet"])).split())})
@@ -73,22 +68,18 @@ def search(
 
 def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
     """Returns how many hits a search has without a limit."""
-    match = to_match(query)
-    if not match:
-        return 0
-    with explained(database_path(db)):
-        (number,) = db.conn.execute(_COUNT, {"match": match, "doubtful": doubtful}).fetchone()
-    return int(number)
+    return _num(db, query, ":doubtful OR r.doubt IS NULL", doubtful)
 
 
 def num_doubtful(db: Database, query: str) -> int:
     """Returns how many hits a search has that are on pages whose text is in doubt."""
+    return _num(db, query, "r.doubt IS NOT NULL")
+
+
+def _num(db: Database, query: str, condition: str, doubtful: bool = False) -> int:
     match = to_match(query)
-    if not match:
-        return 0
-    with explained(database_path(db)):
-        (number,) = db.conn.execute(_DOUBTFUL, {"match": match}).fetchone()
-    return int(number)
+    sql = _COUNT.format(condition=condition)
+    return number_of(db, sql, {"match": match, "doubtful": doubtful}) if match else 0
 
 
 _SEARCH = """
@@ -101,10 +92,5 @@ ORDER BY bm25(page_search), r.path, r.page LIMIT :limit
 
 _COUNT = """
 SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
-WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
-"""
-
-_DOUBTFUL = """
-SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
-WHERE page_search MATCH :match AND r.doubt IS NOT NULL
+WHERE page_search MATCH :match AND ({condition})
 """

@@ -1,4 +1,4 @@
-"""Runs, counts and times in the database, for `status` and for a run's summary."""
+"""Runs, counts, times and pace in the database, for `status`, a run's summary and a plan's estimate."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,12 +7,13 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import explained, snapshot
+from storage.database import database_path, explained, fetched, number_of, pairs, snapshot
 from storage.lock import is_locked
 from storage.types import PAGE_STATUSES
 
 # Attempts whose times `status` tells: those of ten million pages would be sorted for minutes.
 NEWEST = 100_000
+_LAST_RUNS = 10  # whose pace counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,17 @@ class StageStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """The speed of the last runs together. seconds_per_page: includes loading the model. num_pages: that they read.
+
+    Pages whose text layer was used instead are left out: they cost next to nothing, and their number differs by run.
+    """
+
+    seconds_per_page: float
+    num_pages: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
     """Counts of the whole database.
 
@@ -90,18 +102,13 @@ def status(db: Database) -> Status:
             runs=runs(db),
             pages=pages_by_status(db),
             documents=_documents_by_status(db),
-            files=_counts(db, "SELECT status, count(*) FROM files GROUP BY status ORDER BY status"),
-            left_out_pages=_number(db, _LEFT_OUT),
-            num_attempts=_number(db, "SELECT count(*) FROM attempts"),
+            files=pairs(db, "SELECT status, count(*) FROM files GROUP BY status ORDER BY status"),
+            left_out_pages=number_of(db, _LEFT_OUT),
+            num_attempts=number_of(db, "SELECT count(*) FROM attempts"),
             stages=stages(db),
-            superseded=_number(db, "SELECT count(*) FROM superseded"),
-            older_pages=_number(db, _OLDER),
+            superseded=number_of(db, "SELECT count(*) FROM superseded"),
+            older_pages=number_of(db, _OLDER),
         )
-
-
-def database_path(db: Database) -> str:
-    """Returns the path of the file behind a connection."""
-    return str(db.conn.execute("PRAGMA database_list").fetchone()[2])
 
 
 def runs(db: Database) -> list[RunStatus]:
@@ -112,7 +119,7 @@ def runs(db: Database) -> list[RunStatus]:
 
 def pages_by_status(db: Database) -> dict[str, int]:
     """Returns status -> number of distinct pages, in the order of PAGE_STATUSES, without statuses that do not occur."""
-    counts = _counts(
+    counts = pairs(
         db,
         "SELECT p.status, count(*) FROM pages p"
         " WHERE p.asked AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status",
@@ -123,7 +130,17 @@ def pages_by_status(db: Database) -> dict[str, int]:
 def stages(db: Database) -> list[StageStatus]:
     """Returns the stages of all runs' newest attempts by total time, longest first."""
     where = "WHERE attempt_id > (SELECT max(id) FROM attempts) - :newest"
-    return [StageStatus(**row) for row in db.query(STAGES.format(where=where), {"newest": NEWEST})]
+    return fetched(db, StageStatus, STAGES.format(where=where), {"newest": NEWEST})
+
+
+def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
+    """Returns the pace of the last ten runs that read pages with these settings, else with this model, else None."""
+    with explained(database_path(db)):
+        for column, value in (("settings_hash", settings_hash), ("weights_sha256", weights_sha256)):
+            seconds, num_pages = db.conn.execute(_PACE.format(column=column), (value, _LAST_RUNS)).fetchone()
+            if num_pages:
+                return Pace(seconds_per_page=seconds / num_pages, num_pages=num_pages)
+    return None
 
 
 def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
@@ -146,21 +163,13 @@ def _seconds(start: str, end: str | None) -> float | None:
 
 
 def _documents_by_status(db: Database) -> dict[str, int]:
-    return _counts(
+    return pairs(
         db,
         "SELECT CASE WHEN present THEN status ELSE 'missing' END AS shown, count(*) FROM ("
         "  SELECT d.status, max(f.status <> 'missing') AS present"
         "  FROM documents d JOIN files f ON f.document_id = d.id GROUP BY d.id)"
         " GROUP BY shown ORDER BY shown",
     )
-
-
-def _counts(db: Database, sql: str) -> dict[str, int]:
-    return {str(name): int(number) for name, number in db.conn.execute(sql)}
-
-
-def _number(db: Database, sql: str) -> int:
-    return int(db.conn.execute(sql).fetchone()[0])
 
 
 _RUNS = """
@@ -199,4 +208,11 @@ SELECT stage, n AS num_pages, sum(share_s) AS total_s, avg(share_s) AS mean_s,
     avg(CASE WHEN rank IN ((n + 1) / 2, (n + 2) / 2) THEN share_s END) AS median_s,
     max(CASE WHEN rank = (99 * n + 99) / 100 THEN share_s END) AS p99_s
 FROM ranked GROUP BY stage ORDER BY total_s DESC, stage
+"""
+
+# Only integers of this module, and the two names in `pace`, are put into the text of the statement.
+_PACE = """
+SELECT coalesce(sum(seconds), 0.0), coalesce(sum(num_pages), 0) FROM (
+    SELECT r.seconds, count(DISTINCT a.page_id) AS num_pages FROM runs r JOIN attempts a ON a.run_id = r.id
+    WHERE a.source = 'ocr' AND r.{column} = ? AND r.state = 'finished' GROUP BY r.id ORDER BY r.id DESC LIMIT ?)
 """

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 from sqlite_utils import Database
 
-from storage.database import transaction
+from storage.database import database_path, transaction
 from storage.errors import CorrectionError
-from storage.queries.statistics import database_path
 from storage.strings.search_lines import search_lines
 from storage.strings.text import storable
 

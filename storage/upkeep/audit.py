@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import explained
+from storage.database import database_path, explained
 from storage.lock import is_locked
-from storage.queries.statistics import database_path
 from storage.strings.content import stored_content_sha256
 from storage.types import FINE_STATUSES
 

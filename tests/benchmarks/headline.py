@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 WORSE = 1.10
 _QUALITY = "python -m tests.benchmarks.quality measure {data} --json {out}"
 _PIPELINE = "python -m ocrbatch bench pipeline {documents} --output-json {out}"
-_FULL_SIZE = "--model random --dtype bfloat16 --output-tokens 1000 --no-drafts --set decode.pdf.size=0"
+_FULL_SIZE = "--model random --dtype bfloat16 --output-tokens 1000 --set decode.pdf.size=0"
 _RATES = (
     "import json, sys, torch; from pipeline.bench.roofline.rates import measure_rates as rates; "
     "found = rates(torch.device('cuda' * torch.cuda.is_available() or 'cpu'), torch.bfloat16); "

@@ -32,7 +32,7 @@ def tokenizer() -> Tokenizer:
 
 @dataclass(frozen=True)
 class Reader:
-    """The part of a loaded model that decode_pages needs."""
+    """The part of a loaded model that decoding needs."""
 
     model: Any
     tokenizer: Tokenizer
@@ -89,7 +89,9 @@ class _Identity(nn.Module):
 
     def __init__(self, positions: int) -> None:
         super().__init__()
-        self.config = SimpleNamespace(max_position_embeddings=positions)
+        self.config = SimpleNamespace(
+            max_position_embeddings=positions, num_key_value_heads=1, head_dim=VOCAB
+        )
         self.layers = [None]
         self.embed_tokens = nn.Embedding.from_pretrained(torch.eye(VOCAB))
 

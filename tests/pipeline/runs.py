@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ocr.decoding.cpu.slots import Slots
+from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config.schema import Config
 from pipeline.device.sizes import ENCODE_PAGES
 from pipeline.device.threads.encoder_thread import EncoderLoop
@@ -57,10 +57,10 @@ def encode_together(monkeypatch: pytest.MonkeyPatch, num_pages: int) -> None:
 
 def read_slowly(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
     """Every step of the language model takes that long; TEXT takes five."""
-    real = Slots.step
+    real = DeviceSteps.step
 
-    def step(self: Slots, *args: Any) -> Any:
+    def step(self: DeviceSteps, *args: Any) -> Any:
         time.sleep(step_s)
         return real(self, *args)
 
-    monkeypatch.setattr(Slots, "step", step)
+    monkeypatch.setattr(DeviceSteps, "step", step)

@@ -17,7 +17,7 @@ from pipeline.plan import plan
 from pipeline.reports.plan_lines import Plan, Refused
 from pipeline.stop import Stop
 from storage.database import open_for_reading
-from storage.queries.pace import Pace, pace
+from storage.queries.statistics import Pace, pace
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.run.test_runner_walk import Server
 from tests.pipeline.runs import changed, run_quietly

@@ -4,9 +4,6 @@ idles.
 Step t + 1 is launched before the host has checked step t. A token that the host then refuses (a repeated n-gram, an
 end that comes too early) is chosen again from step t's logits, which are kept, and the sequence is rewound to it.
 Results still in flight for a page that ended or was rewound are thrown away.
-
-With drafts the host must have seen a step before it drafts the next one for the same pages: the pages take turns in
-two halves, and the host checks one while the device runs the other.
 """
 
 import time
@@ -24,25 +21,23 @@ from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.arrivals import Arrivals
 from ocr.decoding.gpu.schedule.clock import ShareClock
 from ocr.decoding.gpu.schedule.control import Control
-from ocr.decoding.gpu.schedule.drafting import Drafting
 from ocr.decoding.gpu.schedule.entries import Ended, EngineSettings, EngineStats, Entry, Item, Page, Record
 from ocr.decoding.gpu.schedule.in_flight import InFlight
-from ocr.decoding.gpu.schedule.launcher import Launcher
 from ocr.decoding.gpu.schedule.scheduler import Scheduler, rows_of
 from ocr.decoding.sequence.page_reading import Loaded
 
 _KV_BYTES_CPU = 1 << 31
-# A page under way as a share of the most: one of 900 tokens of prompt and 1,000 of output ends with 1,900 of 8,192.
-# Where pages are longer and blocks run out, some are read later.
-_AVERAGE = 0.25
+# Tokens of a page: one of 900 tokens of prompt and 1,000 of output ends with 1,900. Where more is allowed, a quarter of
+# the most. Where pages are longer and blocks run out, some are read later.
+_USUAL, _SHARE = 2048, 0.25
 
 
 class PagedEngine:
-    """Decodes over a paged key-value cache, with the same tokens as ocr.decoding.cpu.slot_engine.
+    """Decodes over a paged key-value cache, on any device.
 
     One thread at a time. When memory runs out, slots and cache are halved and the pages go on from where they were.
 
-    Raises: ValueError when the cache does not hold one page of max_tokens.
+    Raises: ValueError when a cache for kernels does not hold one page of max_tokens; without them it always does.
     """
 
     def __init__(self, loaded: Loaded, settings: EngineSettings | None = None) -> None:
@@ -54,19 +49,21 @@ class PagedEngine:
         weight: Tensor = loaded.model.lm_head.weight
         self.device = weight.device
         self._dtype = weight.dtype
-        self._shape = PoolShape.of(self._language, weight.dtype, self.settings.block_tokens)
         positions = int(self._language.config.max_position_embeddings)
         self._max_tokens = min(self.settings.max_tokens, positions)
+        self._shape = PoolShape.of(
+            self._language, weight.dtype, self.settings.block_tokens or self._max_tokens
+        )
         self._kv_bytes = self.settings.kv_bytes or self._default_bytes()
+        if not self.settings.kernels:
+            self._kv_bytes = max(self._least_bytes(), min(self._kv_bytes, self._bytes(self._max_tokens)))
         self._prefill_tokens = self.settings.prefill_tokens
         lag = self.settings.lag
         self._lag = int(self.device.type == "cuda") if lag is None else lag
         self._arrivals = Arrivals(iter(()))
         self._finished: deque[Ended] = deque()
         self._clock = ShareClock()
-        num_ids = int(self._language.get_input_embeddings().weight.shape[0])
-        self._drafting = Drafting(num_ids, self.settings.step_tokens)
-        self._control = Control(loaded.eos_id, self.stats, self._drafting, self._end)
+        self._control = Control(loaded.eos_id, self.stats, self._end)
         with self._on_device():
             self._build()
 
@@ -135,20 +132,40 @@ class PagedEngine:
     def _advance(self, arrivals: Arrivals) -> None:
         """Runs one turn: fills slots, launches a step, checks the one before."""
         try:
-            launcher, self._launcher.is_usual = self._launcher, True
             self._admit(arrivals)
-            began, rows, keep_step = time.perf_counter(), self.stats.rows, False
-            if pages := self._scheduler.pages:
-                keep_step = launcher.launch(pages)
-            self._in_flight.look(keep_step=keep_step and bool(self._scheduler.pages))
-            if launcher.is_usual and (rows := self.stats.rows - rows) and self.device.type == "cuda":
-                seconds = (time.perf_counter() - began) / rows
-                self._drafting.costs.took(launcher.step_tokens, len(pages), seconds)
+            launched = bool(self._scheduler.pages) and self._launch()
+            self._in_flight.look(keep_step=launched and self._lag > 0)
             return
         except torch.OutOfMemoryError:
             if self.slots == 1:
                 raise
         self._shrink()  # here, where the exception no longer keeps the step's tensors alive
+
+    def _launch(self) -> bool:
+        """Launches the next step for all pages; returns whether there was any left to launch it for."""
+        steps, scheduler = self._steps, self._scheduler
+        scheduler.compact()
+        if (size := steps.to_capture(scheduler.top)) is not None:
+            self._in_flight.look(keep_step=False)  # capturing spoils the last step's logits
+            steps.capture(size)
+            scheduler.compact()
+        scheduler.grow()
+        if not (pages := scheduler.pages):
+            return False
+        pending = steps.step(scheduler.top)
+        scheduler.stepped()
+        self.stats.steps += 1
+        self.stats.rows += len(pages)
+        self._in_flight.add(
+            Record(
+                pending=pending,
+                rows=scheduler.rows,
+                pages=pages,
+                generations=[page.generation for page in pages],
+                step=self.stats.steps,
+            )
+        )
+        return True
 
     def _admit(self, arrivals: Arrivals) -> None:
         """Fills the free slots once enough of them are free to make a prefill worth it."""
@@ -170,7 +187,6 @@ class PagedEngine:
                 assert page.num_prompt + page.reading.budget <= self._max_tokens, (
                     "beyond the engine's max_tokens"
                 )
-                self._drafting.begin(page)
                 page.started = time.perf_counter()
             chosen.setdefault(page.num_tokens, []).append(page)
         for length, pages in chosen.items():
@@ -180,7 +196,6 @@ class PagedEngine:
 
     def _prefill(self, pages: list[Page], length: int) -> None:
         """Prefills pages of equal length in one forward pass."""
-        self._launcher.is_usual = False
         num_blocks = self._shape.blocks(length)
         done = self._steps.prefill(
             torch.stack([self._prompt(page) for page in pages]),
@@ -209,7 +224,6 @@ class PagedEngine:
         transcript = page.reading.transcript(self._loaded.tokenizer)
         self._scheduler.free(page)
         self._left(page)
-        self._drafting.forget(page)
         self._finished.append(
             Ended(
                 index=page.index,
@@ -243,11 +257,9 @@ class PagedEngine:
         """Drops the pages of a reading that was broken off."""
         self._arrivals = Arrivals(iter(()))
         self._finished.clear()
-        self._drafting.forget_all()
         self._clock = ShareClock()
         if hasattr(self, "_scheduler"):  # not where there was no memory to build them again
             self._in_flight.clear()
-            self._launcher.drafting = False
             for page in self._scheduler.pages:
                 self._scheduler.free(page)
 
@@ -255,7 +267,8 @@ class PagedEngine:
         """Builds block pool, device state and scheduler; halves their size until they fit."""
         while True:
             try:
-                pool = BlockPool(self._shape, self._kv_bytes, self.device)
+                in_place = self.device.type == "cpu" and self._shape.blocks(self._max_tokens) == 1
+                pool = BlockPool(self._shape, self._kv_bytes, self.device, zeroed=not in_place)
                 if pool.num_blocks <= self._shape.blocks(self._max_tokens):
                     raise ValueError(
                         f"a key-value cache of {self._kv_bytes:,} bytes does not hold one page of "
@@ -267,6 +280,7 @@ class PagedEngine:
                     pool,
                     slots=self.slots,
                     max_tokens=self._max_tokens,
+                    kernels=self.settings.kernels,
                     graphs=self.settings.graphs,
                     layers=self.settings.fused_layers,
                     prompts=self.settings.prompts,
@@ -279,9 +293,6 @@ class PagedEngine:
             self._halve()
         self._scheduler = Scheduler(self._steps, self._preempted)
         self._in_flight = InFlight(self._steps, self._control, self.stats, self._prefilled)
-        self._launcher = Launcher(
-            self._steps, self._scheduler, self._in_flight, self._drafting, self.stats, self._lag
-        )
 
     def _shrink(self) -> None:
         """Rebuilds everything at half the size after memory ran out.
@@ -293,7 +304,7 @@ class PagedEngine:
             self._scheduler.free(page)
             self._left(page)
             self._arrivals.waiting.appendleft(page)
-        del self._steps, self._scheduler, self._in_flight, self._launcher
+        del self._steps, self._scheduler, self._in_flight
         self._halve()
         self._build()
 
@@ -308,9 +319,13 @@ class PagedEngine:
         """Returns the bytes of a cache for one page and the scratch block."""
         return (1 + self._shape.blocks(self._max_tokens)) * self._shape.block_bytes
 
+    def _bytes(self, tokens: int) -> int:
+        """Returns the bytes of a cache for pages of so many tokens in all slots, and the scratch block."""
+        return (1 + self.slots * self._shape.blocks(tokens)) * self._shape.block_bytes
+
     def _default_bytes(self) -> int:
-        enough = self.slots * self._shape.blocks(int(_AVERAGE * self._max_tokens)) * self._shape.block_bytes
-        enough = max(self._least_bytes(), enough)
+        usual = min(self._max_tokens, max(_USUAL, int(_SHARE * self._max_tokens)))
+        enough = max(self._least_bytes(), self._bytes(usual))
         if self.device.type != "cuda":
             return min(enough, max(_KV_BYTES_CPU, self._least_bytes()))
         free, _ = torch.cuda.mem_get_info(self.device)

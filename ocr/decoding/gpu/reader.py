@@ -1,4 +1,4 @@
-"""Opens the paged engine behind decode_pages(), once for a model, so that its graphs serve every batch."""
+"""Opens the paged engine: once for a model with kernels and graphs, or with PyTorch's operators alone."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -88,10 +88,11 @@ class PagedReader:
         Only when ready(). check: called before each step; it may raise to break off.
 
         A None among the requests says that no further page is ready yet: the engine goes on and asks again after its
-        next step. When it is reading no page it asks again at once, so a source should block before it says None.
-        Vision
-        tokens made on another stream must be finished; they are used on the current stream, which must stay the same
-        until the end. Closed early, or broken off by an error of the source, it leaves the reader as it was.
+        next step. When it is reading no page it asks again at once, so a source should block before it says None. A
+        page without room for any output ends as "length" with an empty transcript.
+
+        Vision tokens made on another stream must be finished; they are used on the current stream, which must stay the
+        same until the end. Closed early, or broken off by an error of the source, it leaves the reader as it was.
 
         Raises: ocr.model.prompt.PromptError, at once; ocr.decoding.sequence.page_reading.DecodeError;
         torch.OutOfMemoryError when memory does not suffice for one page at a time.
@@ -135,7 +136,6 @@ class PagedReader:
             prompt=partial(prompts.around, tokens_TD),
             num_prompt=num_prompt,
             reading=start_reading(self._loaded, num_prompt, request.settings),
-            draft=request.draft,
         )
 
     def close(self) -> None:
@@ -162,6 +162,35 @@ class PagedReader:
             with working():  # not while another thread captures graphs
                 torch.cuda.empty_cache()  # so that the free memory is known
         return PagedEngine(self._loaded, self._settings)
+
+
+class PlainReader:
+    """The paged engine with PyTorch's operators alone: on a CPU, and on a GPU whose kernels do not run or failed.
+
+    kv_bytes: the most that keys and values may take; a single page is always read.
+    """
+
+    def __init__(self, loaded: Loaded, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> None:
+        """Makes the engine. Raises: ocr.model.prompt.PromptError."""
+        encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)
+        # On a CPU attention reads a page's keys and values where they are, if they are in one piece; memory that a page
+        # does not reach costs nothing there.
+        on_cpu = loaded.model.lm_head.weight.device.type == "cpu"
+        settings = EngineSettings(
+            slots=num_slots,
+            kv_bytes=kv_bytes,
+            block_tokens=None if on_cpu else 64,
+            kernels=False,
+            graphs=False,
+        )
+        self._reader = PagedReader(loaded, settings)
+        self._prompt = prompt
+
+    def read(
+        self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
+    ) -> Iterator[PageRead]:
+        """See PagedReader.read."""
+        return self._reader.read(requests, self._prompt, check)
 
 
 class _Prompts:

@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from ocr.decoding.sequence.greedy import TextReader
 from ocr.decoding.sequence.loops import CHECK_EVERY, LoopDetector, trim_tail
 from ocr.decoding.sequence.ngram import NgramBan
 from ocr.decoding.sequence.sampling import Sampler
@@ -52,6 +51,18 @@ _BY_KIND = {
 def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
     """Returns the defaults for pages of PDF files or for image files, as upstream's two scripts have them."""
     return _BY_KIND[kind]
+
+
+class TextReader(Protocol):
+    """The part of ocr.model.deepseek_ocr.OcrModel that decoding needs."""
+
+    @property
+    def language_model(self) -> Any:
+        """The decoder, an ocr.model.text_model.UnlimitedOcrTextModel."""
+
+    @property
+    def lm_head(self) -> Any:
+        """The projection to logits, [D] -> [V]."""
 
 
 class Loaded(Protocol):

@@ -2,7 +2,7 @@
 noise is a draw from softmax(logits / temperature) (the Gumbel-max trick; Maddison et al. 2014, A* Sampling).
 
 The noise at a position depends on the seed and the position alone, so that the output depends neither on the engine
-nor on the pages read at the same time, and drafts are verified as in greedy decoding.
+nor on the pages read at the same time.
 """
 
 from dataclasses import dataclass

@@ -32,7 +32,6 @@ class GeneratingModel(ABC):
     """What models that write with transformers' generate have in common as ocr.families.page_model.PageModel."""
 
     calibration: ClassVar[None] = None
-    takes_drafts: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -109,7 +108,7 @@ class GenerateEngine:
     def read(
         self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
     ) -> Iterator[PageRead]:
-        """Yields each page once its batch is finished; see ocr.decoding.cpu.slot_engine.Engine.read."""
+        """Yields each page once its batch is finished; see ocr.decoding.gpu.reader.PagedReader.read."""
         for batch in _batches(requests, self._num_slots):
             if check is not None:
                 check()

@@ -19,7 +19,7 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.checkpoints import checkpoint
-from ocr.decoding import decode_pages
+from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
 from ocr.model_files.locate import CONFIDENCE, find_directory
@@ -80,14 +80,11 @@ def _read_batch(
 ) -> list[tuple[Transcript, tuple[int, int]]]:
     """Returns each page's transcript with its (width, height) in pixels."""
     images = [_pixels(file) for file in files]
-    output = decode_pages.decode_pages(
-        loaded,
-        loaded.model.encoder.encode([views(image, "gundam", _MAX_TILES) for image in images]),
-        prompt=loaded.prompt,
-        settings=[settings_for("image")] * len(images),
-    )
-    sizes = [(image.shape[1], image.shape[0]) for image in images]
-    return list(zip(output.transcripts, sizes, strict=True))
+    vision = loaded.model.encoder.encode([views(image, "gundam", _MAX_TILES) for image in images])
+    requests = [PageRequest(vision=tokens, settings=settings_for("image")) for tokens in vision]
+    found = loaded.engine(prompt=loaded.prompt, num_slots=len(images)).read(requests)
+    transcripts = {page.index: page.transcript for page in found}
+    return [(transcripts[number], image.shape[1::-1]) for number, image in enumerate(images)]
 
 
 def _rate(

@@ -62,9 +62,11 @@ def placed(
     if handwriting:
         # Letterheads and stamps are print.
         read = reader.read(darkness, seen)
-        print_ = [line.confidence > _PRINTED and len(line.text) > 2 for line in read]
-        kinds: list[Kind] = ["unsure" if yes else "hand" for yes in print_]
-        return [ScanLine(place=_of(line), text="", kind=k) for line, k in zip(seen, kinds, strict=True)]
+        printed = {id(own.line) for own in read if own.confidence > _PRINTED and len(own.text) > 2}
+        return [
+            ScanLine(place=_of(line), text="", kind="unsure" if id(line) in printed else "hand")
+            for line in seen
+        ]
     if not seen:
         return []
     usual = float(np.median([line.size for line in seen]))

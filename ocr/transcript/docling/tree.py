@@ -11,23 +11,20 @@ from typing import Literal
 from ocr.transcript.docling.otsl import CELLS
 
 TABLES = frozenset({"table", "chart"})
-_STYLES = ("bold", "italic", "underline", "strikethrough", "superscript", "subscript", "handwriting", "rtl")
+_STYLES = frozenset(
+    {"bold", "italic", "underline", "strikethrough", "superscript", "subscript", "handwriting", "rtl"}
+)
 # Elements of running text, which may hold only INLINE ones and a caption.
-LEAVES = frozenset(
-    {
-        *("text", "heading", "field_heading", "caption", "footnote", "page_header", "page_footer"),
-        *("formula", "code", "reference", "marker", "hint", "description", "summary", "content", "smiles"),
-        *_STYLES,
-    }
-)
-INLINE = frozenset(
-    {"formula", "code", "content", "checkbox", "marker", "key", "value", "hint", "smiles", *_STYLES}
-)
+LEAVES = (
+    _STYLES
+    | {"text", "heading", "field_heading", "caption", "footnote", "page_header", "page_footer", "formula", "code"}
+    | {"reference", "marker", "hint", "description", "summary", "content", "smiles"}
+)  # fmt: skip
+INLINE = _STYLES | {"formula", "code", "content", "checkbox", "marker", "key", "value", "hint", "smiles"}
 # All else within code is code, such as a tag of HTML.
-_IN_CODE = frozenset(
-    {"code", "content", "location", "language", "label", "caption", "cdata", "property", *_STYLES}
-)
+_IN_CODE = _STYLES | {"code", "content", "location", "language", "label", "caption", "cdata", "property"}
 _DEEPEST = 40
+Kind = Literal["open", "close", "empty"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +38,7 @@ class Tag:
     name: str
     start: int
     end: int
-    kind: Literal["open", "close", "empty"] = "open"
+    kind: Kind = "open"
     attributes: dict[str, str] = field(default_factory=dict)
 
 

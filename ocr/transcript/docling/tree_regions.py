@@ -1,4 +1,7 @@
-"""Makes a page's regions of the tree of docling's markups, in the order written."""
+"""Makes a page's regions of the tree of docling's markups, in the order written.
+
+Each region has its text twice, all that is in its element: with markdown's signs and without.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,24 +10,15 @@ from itertools import groupby
 
 from ocr.transcript.docling.otsl import CELLS, Cell, table
 from ocr.transcript.docling.tree import INLINE, TABLES, Element, Run
-from ocr.transcript.docling.writing import Writing, code_of, span_of, text_of
 from ocr.transcript.layouts.regions import Region, box_around
+from ocr.transcript.untagged.entities import unescaped
 
+# Elements of one text, and their labels.
 _TEXTS = {
-    "text": "text",
-    "inline": "text",
-    "field_item": "text",
-    "key": "text",
-    "value": "text",
-    "hint": "text",
-    "smiles": "text",
-    "description": "text",
-    "summary": "text",
-    "footnote": "footnote",
-    "reference": "reference",
-    "page_header": "page_header",
-    "page_footer": "page_footer",
-}
+    "text": "text", "inline": "text", "field_item": "text", "key": "text", "value": "text", "hint": "text",
+    "smiles": "text", "description": "text", "summary": "text", "footnote": "footnote", "reference": "reference",
+    "page_header": "page_header", "page_footer": "page_footer",
+}  # fmt: skip
 _CAPTIONS = {
     "picture": "image_caption",
     "chart": "image_caption",
@@ -35,27 +29,37 @@ _BULLET = re.compile(r"[•·◦▪‣●○■□–—*∙-]\s++")
 _NUMBER = re.compile(r"\(?+\w{1,4}+[.)]")
 _INDENT = " " * 4
 _FENCES = re.compile(r"`{3,}+")
+_AROUND = {
+    "bold": ("**", "**"),
+    "italic": ("*", "*"),
+    "strikethrough": ("~~", "~~"),
+    "superscript": ("<sup>", "</sup>"),
+    "subscript": ("<sub>", "</sub>"),
+    "formula": ("$", "$"),
+    "code": ("`", "`"),
+}
+_BOXES = {"selected": "☑ ", "unselected": "☐ "}
+_ON_ONE_LINE = frozenset({"inline", "field_item"})
+
+
+def regions(root: Element, width_px: int, height_px: int, *, has_entities: bool) -> Iterator[Region]:
+    """Yields the regions of a page of this size. has_entities: whether its text has XML's entities."""
+    yield from _Regions(width_px, height_px, has_entities).within(root)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
-    """The page that a tree is of: its size, and whether its text has XML's entities."""
+class _Writing:
+    """How texts are written. markdown: with its signs. entities: XML's stand for characters."""
 
-    width_px: int
-    height_px: int
+    markdown: bool
     entities: bool
 
 
-def regions(root: Element, sheet: Sheet) -> Iterator[Region]:
-    """Yields the regions of a page."""
-    yield from _Regions(sheet).within(root)
-
-
 class _Regions:
-    def __init__(self, sheet: Sheet) -> None:
-        self._sheet = sheet
-        self._marked = Writing(markdown=True, entities=sheet.entities)
-        self._plain = Writing(markdown=False, entities=sheet.entities)
+    def __init__(self, width_px: int, height_px: int, has_entities: bool) -> None:
+        self._size_px = width_px, height_px
+        self._marked = _Writing(markdown=True, entities=has_entities)
+        self._plain = _Writing(markdown=False, entities=has_entities)
 
     def within(self, parent: Element, skipped: frozenset[str] = frozenset()) -> Iterator[Region]:
         """Yields the regions among an element's children. What lies between them is text of no known place."""
@@ -105,17 +109,16 @@ class _Regions:
     def _region(
         self, element: Element, label: str, markdown: str, plain: str, span: tuple[int, int] | None = None
     ) -> Region:
-        sheet = self._sheet
         return Region(
             label=label,
             markdown=markdown,
             plain=plain,
-            box_px=box_around(element.shares, sheet.width_px, sheet.height_px),
-            raw_span=span or span_of(element),
+            box_px=box_around(element.shares, *self._size_px),
+            raw_span=span or _span_of(element),
         )
 
     def _text(self, element: Element, label: str) -> Region:
-        return self._region(element, label, text_of(element, self._marked), text_of(element, self._plain))
+        return self._region(element, label, _text_of(element, self._marked), _text_of(element, self._plain))
 
     def _heading(self, element: Element) -> Region:
         """Returns a title for the first level, else a sub_title. That of a form's fields counts from the second."""
@@ -127,13 +130,13 @@ class _Regions:
         return replace(made, markdown=marked)
 
     def _formula(self, element: Element) -> Region:
-        plain = text_of(element, self._plain)
+        plain = _text_of(element, self._plain)
         return self._region(element, "equation", f"$${plain}$$" if plain else "", plain)
 
     def _code(self, element: Element) -> Iterator[Region]:
         for caption in _captions(element):
             yield self._text(caption, "code_caption")
-        code = code_of(element, self._plain)
+        code = _code_of(element, self._plain)
         if code:
             fence = "`" * max([3, *(len(run) + 1 for run in _FENCES.findall(code))])
             language = element.attributes.get("language", element.attributes.get("value", "")).lower()
@@ -151,7 +154,7 @@ class _Regions:
             if isinstance(child, Element) and child.name == "nl":
                 rows.append([])
             elif isinstance(child, Element) and child.name in CELLS:
-                rows[-1].append(Cell(kind=child.name, text=text_of(child, self._plain)))
+                rows[-1].append(Cell(kind=child.name, text=_text_of(child, self._plain)))
         marked, plain = table([row for row in rows if row])
         cells = replace(element, children=[child for child in element.children if _is_cell(child)])
         if marked or element.shares:
@@ -178,8 +181,8 @@ class _Regions:
 
     def _item(self, element: Element, ordinal: int | None, depth: int) -> Iterator[Region]:
         apart = frozenset({"list", "picture", *TABLES})
-        plain = " ".join(text_of(element, self._plain, apart).split("\n"))
-        marked = " ".join(text_of(element, self._marked, apart).split("\n"))
+        plain = " ".join(_text_of(element, self._plain, apart).split("\n"))
+        marked = " ".join(_text_of(element, self._marked, apart).split("\n"))
         if plain:
             own = [child for child in element.children if isinstance(child, Run) or child.name not in apart]
             held = replace(element, children=own, shares=element.shares or _shares(own))
@@ -213,3 +216,77 @@ def _bulleted(text: str, ordinal: int | None) -> str:
     if ordinal is None:
         return "- " + _BULLET.sub("", text, count=1) if _BULLET.match(text) else f"- {text}"
     return text if _NUMBER.match(text) else f"{ordinal}. {text}"
+
+
+def _text_of(element: Element, writing: _Writing, without: frozenset[str] = frozenset()) -> str:
+    """Returns an element's text without white space around its lines. without: children that are left out."""
+    text = "".join(_flow(element, writing, without))
+    lines = [" ".join(text.split())] if element.name in _ON_ONE_LINE else text.split("\n")
+    return "\n".join(filter(None, map(str.strip, lines)))
+
+
+def _code_of(element: Element, writing: _Writing) -> str:
+    """Returns the text of a code element as it stands, but for its captions and for empty lines around it."""
+    text = "".join(_verbatim(element, writing))
+    first = re.match(r"(?:[^\S\n]*+\n)*", text)
+    return text[first.end() if first else 0 :].rstrip()
+
+
+def _characters(run: Run, writing: _Writing) -> str:
+    """Returns the characters that a run stands for."""
+    if not writing.entities or run.is_literal:
+        return run.text
+    return unescaped(run.text)
+
+
+def _runs(element: Element) -> Iterator[Run]:
+    """Yields all text of an element."""
+    for child in element.children:
+        if isinstance(child, Run):
+            yield child
+        else:
+            yield from _runs(child)
+
+
+def _span_of(element: Element) -> tuple[int, int]:
+    """Returns (start, end) in the output: of the element's text, or of its tags if it has none."""
+    found = [run for run in _runs(element) if run.text.strip()]
+    if not found:
+        return element.start, element.end
+    return found[0].start, found[-1].start + len(found[-1].text)
+
+
+def _flow(element: Element, writing: _Writing, without: frozenset[str]) -> Iterator[str]:
+    separator = " " if element.name in _ON_ONE_LINE else "\n"
+    yield _BOXES.get(element.attributes.get("class", ""), "")
+    for child in element.children:
+        if isinstance(child, Run):
+            yield _characters(child, writing)
+        elif child.name == "checkbox":
+            yield _BOXES.get(child.attributes.get("class", ""), _BOXES["unselected"])
+        elif child.name in CELLS:
+            yield from (" ", *_flow(child, writing, frozenset()))
+        elif child.name in ("marker", "key", "value", "hint"):
+            yield from (" ", *_flow(child, writing, frozenset()), " ")
+        elif child.name in INLINE:
+            yield _styled(child, writing)
+        elif child.name not in without:
+            yield from (separator, *_flow(child, writing, frozenset()), separator)
+
+
+def _styled(element: Element, writing: _Writing) -> str:
+    is_verbatim = element.name in ("code", "formula")
+    inner = "".join(_flow(element, replace(writing, markdown=False) if is_verbatim else writing, frozenset()))
+    text = inner.strip()
+    if not writing.markdown or not text:
+        return inner
+    before, after = _AROUND.get(element.name, ("", ""))
+    return inner.replace(text, before + text + after, 1)
+
+
+def _verbatim(element: Element, writing: _Writing) -> Iterator[str]:
+    for child in element.children:
+        if isinstance(child, Run):
+            yield _characters(child, writing)
+        elif child.name != "caption":
+            yield from _verbatim(child, writing)

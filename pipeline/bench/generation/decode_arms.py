@@ -1,4 +1,4 @@
-"""Defines the ways of decoding to compare: transformers' generate, our engine, also with drafts, and the paged engine.
+"""Defines the ways of decoding to compare: transformers' generate, our engine, and that with its kernels for a GPU.
 
 All decode greedily and end a page only at its end of text or its last token, without n-gram ban and loop
 detection, so that equal logits give equal texts.
@@ -12,36 +12,25 @@ import torch
 
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
+from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import OcrConfig
-from ocr.speculative.draft import Draft
-from ocr.speculative.page_draft import drafts_for
 from pipeline.bench.generation.page_prompts import PagePrompt
 from pipeline.bench.model_names import RANDOM
 from pipeline.bench.random_model import random_loaded
 from pipeline.bench.reference import load_reference
 from pipeline.errors import ConfigError
 
-DECODE_ARMS = ("generate", "engine", "drafts", "paged")
+DECODE_ARMS = ("generate", "engine", "paged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The output for one page. tokens: without the end of text. ended: whether that was reached.
-
-    steps: forwards after its prefill that the page took part in, until it was finished.
-    """
+    """The output for one page. tokens: without the end of text. ended: whether that was reached."""
 
     tokens: tuple[int, ...]
     ended: bool
-    steps: int
-
-    @property
-    def num_stepped(self) -> int:
-        """The number of tokens from steps, the end of text included: all but the first, which is the prefill's."""
-        return len(self.tokens) + self.ended - 1
 
 
 # Decodes a batch of pages together, with at most this many tokens each.
@@ -76,41 +65,35 @@ class GenerateArm:
     def _written(self, row: list[int]) -> Written:
         ended = self._eos_id in row
         tokens = row[: row.index(self._eos_id)] if ended else row
-        return Written(tokens=tuple(tokens), ended=ended, steps=len(tokens) + ended - 1)
+        return Written(tokens=tuple(tokens), ended=ended)
 
 
 class EngineArm:
-    """Decodes with ocr.decoding.decode_pages.decode_pages.
+    """Decodes with the model's engine for any device, or with its paged one."""
 
-    drafts: whether it gets drafts from text layers.
-    """
-
-    def __init__(
-        self, loaded: LoadedModel, *, drafts: bool = False, paged: PagedReader | None = None
-    ) -> None:
+    def __init__(self, loaded: LoadedModel, *, paged: PagedReader | None = None) -> None:
         self._loaded = loaded
-        self._drafts = drafts_for(loaded.tokenizer) if drafts else None
         self._paged = paged
 
     def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
-        output = decode_pages(
-            self._loaded,
-            [page.vision for page in pages],
-            prompt=self._loaded.prompt,
-            settings=[
-                DecodeSettings(max_tokens=len(page.embeds_LD) + max_new_tokens, ngram_size=0, loop_tokens=0)
-                for page in pages
-            ],
-            drafts=[self._draft(page) for page in pages],
-            paged=self._paged,
-        )
-        return [
-            Written(tokens=transcript.token_ids, ended=transcript.finish == "eos", steps=steps)
-            for transcript, steps in zip(output.transcripts, output.num_steps, strict=True)
+        requests = [
+            PageRequest(
+                vision=page.vision,
+                settings=DecodeSettings(
+                    max_tokens=len(page.embeds_LD) + max_new_tokens, ngram_size=0, loop_tokens=0
+                ),
+            )
+            for page in pages
         ]
-
-    def _draft(self, page: PagePrompt) -> Draft | None:
-        return self._drafts.of(page.text_layer) if self._drafts else None
+        prompt = self._loaded.prompt
+        if self._paged is not None:
+            found = self._paged.read(requests, prompt)
+        else:
+            found = self._loaded.engine(prompt=prompt, num_slots=max(len(pages), 1)).read(requests)
+        return [
+            Written(tokens=page.transcript.token_ids, ended=page.transcript.finish == "eos")
+            for page in sorted(found, key=lambda page: page.index)
+        ]
 
 
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:
@@ -122,7 +105,7 @@ def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> Dec
     if name == "generate":
         return GenerateArm(loaded)
     if name != "paged":
-        return EngineArm(loaded, drafts=name == "drafts")
+        return EngineArm(loaded)
     try:
         return EngineArm(loaded, paged=PagedReader.open(loaded, slots=slots, max_tokens=max_tokens))
     except UnusableError as error:

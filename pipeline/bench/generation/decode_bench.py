@@ -16,7 +16,7 @@ from pipeline.device.startup.loading import choose_device, choose_dtype
 from pipeline.errors import ConfigError
 
 _WARM_UP_TOKENS = 8
-_WIDTHS = (12, 9, 10, 10, 11, 9, 9, 9)
+_WIDTHS = (12, 9, 10, 10, 11, 9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +40,15 @@ class DecodeBenchSettings:
 def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **settings: Any) -> Figures:
     """Measures on the device and in the dtype that a run would choose.
 
-    arms: None takes all that can be measured: drafts need pages, the paged engine CUDA and bfloat16.
+    arms: None takes all that can be measured: the paged engine needs CUDA and bfloat16.
     Raises: CheckpointError, ConfigError.
     """
     chosen = choose_device(device)
     number_format = choose_dtype(dtype, chosen)
     if arms is not None:
         names = known("--arms", arms, DECODE_ARMS)
-        if "drafts" in names and pages is None:
-            raise ConfigError(
-                f"--arms {arms}: random prompts have no text to draft; name a folder with --pages"
-            )
     else:
-        useless = {"drafts"} if pages is None else set()
-        if (chosen, number_format) != ("cuda", "bfloat16"):
-            useless.add("paged")
+        useless = set() if (chosen, number_format) == ("cuda", "bfloat16") else {"paged"}
         names = tuple(name for name in DECODE_ARMS if name not in useless)
     asked = DecodeBenchSettings(device=chosen, dtype=number_format, arms=names, pages=pages, **settings)
     values = bench(asked)
@@ -100,11 +94,8 @@ def _arm(
 ) -> dict[str, Any]:
     """Returns one arm's figures, prefill included. cpu_s: of all threads of this process.
 
-    steps: forwards after the prefill, each counted once for every unfinished page in it. stepped: the tokens from these
-    steps, ends of text included; tokens_a_step: 1 without drafts, NaN where the prefill was enough.
     differs_at: for each page, the first token that differs from the first arm's; None where none does.
     """
-    steps, stepped = sum(page.steps for page in written), sum(page.num_stepped for page in written)
     tokens = sum(len(page.tokens) for page in written)
     differs_at = [
         first_difference(page.tokens, other.tokens) for page, other in zip(written, expected, strict=True)
@@ -113,11 +104,8 @@ def _arm(
         "tokens": tokens,
         "wall_s": wall_s,
         "cpu_s": cpu_s,
-        "steps": steps,
-        "stepped": stepped,
         "differs_at": differs_at,
         "tokens_s": tokens / wall_s,
-        "tokens_a_step": stepped / steps if steps else float("nan"),
         "pages_differ": sum(place is not None for place in differs_at),
     }
 
@@ -133,7 +121,7 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         f"{min(settings['batch_size'], len(lengths))} at once; prompts of {prompts} tokens, at most "
         f"{values['max_new_tokens']} written"
     )
-    yield cells(_WIDTHS, "Decode", "Tokens", "Wall s", "CPU s", "Tokens/s", "Speed", "Steps", "A step")
+    yield cells(_WIDTHS, "Decode", "Tokens", "Wall s", "CPU s", "Tokens/s", "Speed")
     for arm in values["arms"]:
         yield cells(
             _WIDTHS,
@@ -143,8 +131,6 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
             f"{arm['cpu_s']:.2f}",
             f"{arm['tokens_s']:.1f}",
             f"{arm['tokens_s'] / first['tokens_s']:.2f}x",
-            f"{arm['steps']}",
-            f"{arm['tokens_a_step']:.2f}",
         )
     for arm in others:
         yield f"{arm['name']}: {arm['pages_differ']} of {len(lengths)} pages differ from {first['name']}'s"

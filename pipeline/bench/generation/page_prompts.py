@@ -1,4 +1,4 @@
-"""Makes the prompts to measure decoding on: real pages with their text layers, or random embeddings."""
+"""Makes the prompts to measure decoding on: real pages, or random embeddings."""
 
 from dataclasses import dataclass
 
@@ -14,11 +14,10 @@ from pipeline.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePrompt:
-    """A page to decode. embeds_LD: its vision tokens within the prompt's words. text_layer: the PDF's own text."""
+    """A page to decode. embeds_LD: its vision tokens within the prompt's words."""
 
     vision: VisionTokens
     embeds_LD: torch.Tensor
-    text_layer: str | None = None
 
 
 def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePrompt]:
@@ -27,7 +26,7 @@ def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePromp
     Raises: ConfigError where there is none.
     """
     return [
-        page_prompt(loaded, loaded.model.encoder.encode([page.views])[0], page.text_layer)
+        page_prompt(loaded, loaded.model.encoder.encode([page.views])[0])
         for page in first_pages([folder], TileSettings(), count)
     ]
 
@@ -49,8 +48,8 @@ def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[Pag
     return [page_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
 
 
-def page_prompt(loaded: LoadedModel, vision: VisionTokens, text_layer: str | None = None) -> PagePrompt:
+def page_prompt(loaded: LoadedModel, vision: VisionTokens) -> PagePrompt:
     """Returns an encoded page within the model's own prompt."""
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
     (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
-    return PagePrompt(vision=vision, embeds_LD=embeds_LD, text_layer=text_layer)
+    return PagePrompt(vision=vision, embeds_LD=embeds_LD)

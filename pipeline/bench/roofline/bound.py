@@ -1,7 +1,6 @@
 """Computes the least time that a page can take: its operations at the matrix rate, its bytes at the rate of a copy.
 
-The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step, without
-drafts.
+The bound assumes that arithmetic and memory traffic do not overlap, though they could, and one token per step.
 """
 
 from dataclasses import dataclass

@@ -31,7 +31,6 @@ class PipelineBenchSettings:
     device: str | None = None
     dtype: str | None = None
     mode: Mode | None = None
-    drafts: bool | None = None
     batch_size: int | None = None
     output_tokens: int | None = None
     num_pages: int | None = None
@@ -44,7 +43,6 @@ class PipelineBenchSettings:
             "--device": ("device", self.device),
             "--dtype": ("dtype", self.dtype),
             "--mode": ("tile.mode", self.mode),
-            "--drafts": ("decode.drafts", self.drafts),
             "--batch-size": ("decode.batch_size", self.batch_size),
         }
         return [(name, nest(key, value)) for name, (key, value) in named.items() if value is not None]

@@ -56,9 +56,8 @@ def _head(values: Values) -> Iterator[str]:
     where = machine.get("gpu") or f"{machine['cpu']}, threads of encoder and language model: {threads} each"
     yield f"{where}; torch {machine['versions'].get('torch')}"
     pages = counted(dict(sorted(values["statuses"].items())))
-    drafts = "with" if values["has_drafts"] else "without"
     yield (
-        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once, {drafts} drafts; "
+        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once; "
         f"{len(values['stored_s'])} pages ({pages}), {values['num_tokens'] / values['num_read']:,.0f} tokens a page "
         "read"
     )
@@ -98,7 +97,7 @@ def _bound(values: Values) -> Iterator[str]:
 
     rates, bound, work = values["rates"], values["bound"], values["work"]
     yield (
-        f"bound without drafts: {bound['page_s'] * 1e3:.1f} ms a page, {bound['pages_s']:.1f} pages/s, of which "
+        f"bound: {bound['page_s'] * 1e3:.1f} ms a page, {bound['pages_s']:.1f} pages/s, of which "
         f"{values['bound_share']:.0%} reached ({values['speeds'][-1]['name']}): encoder "
         f"{bound['encoder_s'] * 1e3:.1f} ms, prefill {bound['prefill_s'] * 1e3:.1f}, weights "
         f"{bound['weights_s'] * 1e3:.1f}, cache {bound['kv_s'] * 1e3:.1f}"

@@ -39,7 +39,6 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
     memory = _memory(measured)  # before anything else takes memory
     speeds = _speeds(measured)
     slowest = bottleneck(summary.stages)
-    drafts = config.decode.drafts
     return {
         "settings": asdict(settings),
         "machine": describe(model.device),
@@ -47,7 +46,6 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
         "dtype": choose_dtype(config.dtype, model.device.type),
         "device": model.device.type,
         "at_once": measured.at_once,
-        "has_drafts": model.takes_drafts and (model.device.type == "cpu" if drafts is None else drafts),
         "num_tokens": sum(page.num_tokens for page in track.pages),
         "num_read": track.num_read,
         "statuses": dict(track.statuses),

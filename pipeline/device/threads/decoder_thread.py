@@ -36,7 +36,7 @@ class _Failure:
 
 
 class Reader(Protocol):
-    """The interface of both engines: see ocr.decoding.cpu.slot_engine.Engine.read."""
+    """The interface of both engines: see ocr.decoding.gpu.reader.PagedReader.read."""
 
     def __call__(self, requests: Iterable[PageRequest | None], /) -> Iterator[PageRead]: ...
 

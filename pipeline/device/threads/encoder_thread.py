@@ -109,7 +109,7 @@ class EncoderLoop:
                 self._encoder.begin_batch()
                 encoded = encode(self._encoder, [ticket.rendered for ticket in tickets])
             requests = [
-                page_request(self._loaded, page, self._config, ticket.step)
+                page_request(page, self._config, ticket.step)
                 for page, ticket in zip(encoded, tickets, strict=True)
             ]
         except PipelineError:

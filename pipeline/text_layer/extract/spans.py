@@ -1,6 +1,6 @@
-"""Extracts a PDF page's text layer, as lines for a draft or character by character. Runs in workers; torch-free.
+"""Extracts a PDF page's text layer, as rough lines or character by character. Runs in workers; torch-free.
 
-A draft only proposes text; the page is read from its pixels. A layer that is judged may become the page's text.
+The lines tell whether there is a text, and its script. A layer that is judged may become the page's text.
 """
 
 import logging
@@ -22,8 +22,8 @@ from pipeline.text_layer.extract.symbols import understand
 LOGGER = logging.getLogger("ocrbatch")
 # More is an attack: a page of the web, printed as one, has a hundred thousand.
 _MOST_CHARS = 2_000_000
-_DRAFT_CHARS = 50_000
-_MAX_LINES = 5_000  # of a draft
+_MOST_IN_LINES = 50_000
+_MAX_LINES = 5_000
 _LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
 _TURNED = 0.1  # the slope from which on a line does not run from left to right
 # MuPDF's flags of a typeface, and of a character (FZ_STEXT_BOLD).
@@ -53,7 +53,7 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Characters of one line in one typeface. line: as in drafts, with cleaned text. box: in points, as a Glyph's.
+    """Characters of one line in one typeface. line: as in read_lines, with cleaned text. box: in points, as a Glyph's.
 
     turn_deg: the clockwise rotation that lets it run from left to right, None for a slanted one. The line of a turned
     span is placed on a page rotated like that, so that turned lines stand to each other as upright ones do.
@@ -95,9 +95,9 @@ class Span:
 
 
 def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
-    """Returns a page's lines for a draft, in the order of its text layer; none where they cannot be extracted.
+    """Returns a page's lines, in the order of its text layer; none where they cannot be extracted.
 
-    document: a pymupdf document. At most _DRAFT_CHARS characters. Without a place for each character MuPDF takes a
+    document: a pymupdf document. At most _MOST_IN_LINES characters. Without a place for each character MuPDF takes a
     third of the time that it takes for spans.
     """
     try:
@@ -144,11 +144,11 @@ def read_text(document: Any, index: int) -> str:
 
 
 def _limited(found: Iterable[tuple[T, int]]) -> Iterator[T]:
-    """Yields each item that comes with its number of characters, up to _DRAFT_CHARS of them."""
+    """Yields each item that comes with its number of characters, up to _MOST_IN_LINES of them."""
     num_chars = 0
     for item, length in found:
         num_chars += length
-        if num_chars > _DRAFT_CHARS:
+        if num_chars > _MOST_IN_LINES:
             return
         yield item
 

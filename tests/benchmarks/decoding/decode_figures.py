@@ -6,10 +6,10 @@ python -m tests.benchmarks.decoding.decode_figures figures.json --sections machi
 Sections: machine; attention, experts (the kernels alone, their launches compared); steps (one decode step of each
 batch at the mean length, and what it consists of); paged (pages in, pages out: continuous batching, prefills
 included; --batches limits it); bans (the same with the n-gram ban, which random weights set off far more often
-than real ones); dynamic (the loop of transformers' generate, a few steps of each batch); draft_steps and
-drafts (tests.benchmarks.decoding.draft_figures). After each one the JSON is written; one that fails is reported, and
-the others go on. The model is DeepSeek-OCR's language model with random weights in bf16; 903 tokens of prompt, 1,000
-written, no page ends by itself. With --quick a tiny model shows on any device that the program works.
+than real ones); dynamic (the loop of transformers' generate, a few steps of each batch). After each one the JSON is
+written; one that fails is reported, and the others go on. The model is DeepSeek-OCR's language model with random
+weights in bf16; 903 tokens of prompt, 1,000 written, no page ends by itself. With --quick a tiny model shows on any
+device that the program works.
 """
 
 import argparse
@@ -39,7 +39,6 @@ from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.deepseek_ocr import LanguageConfig
 from ocr.model.random_weights import redraw
 from ocr.model.text_model import UnlimitedOcrTextModel
-from tests.benchmarks.decoding.draft_figures import draft_steps, drafts
 
 Found = dict[str, Any]
 PEAK_BYTES_S = 4.3e12  # of an H200's memory, as measured
@@ -483,8 +482,6 @@ SECTIONS: dict[str, Callable[[Rig, Found], Found]] = {
     "paged": continuous,
     "bans": bans,
     "dynamic": dynamic,
-    "draft_steps": draft_steps,
-    "drafts": drafts,
 }
 
 

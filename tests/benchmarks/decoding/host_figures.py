@@ -1,15 +1,13 @@
 """Measures the host's time per token of paged decoding, without the device's work; needs no GPU:
 
 python -m tests.benchmarks.decoding.host_figures
-python -m tests.benchmarks.decoding.host_figures --rows 256,1 --drafts 0.03
+python -m tests.benchmarks.decoding.host_figures --rows 256,1
 
 Pages write parts of this project's README through the whole engine, except the model, whose tokens a stand-in supplies
 in place of captured steps. Seconds are the process's, without the stand-in's; starting and ending pages counts.
---drafts: pages have a text layer with this share of wrong characters.
 """
 
 import argparse
-import random
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,13 +19,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ocr.decoding.gpu.forward.pending import Moment, Pending, Prefilled
-from ocr.decoding.gpu.forward.step_costs import STEP_TOKENS
 from ocr.decoding.gpu.forward.step_graphs import BUCKETS, StepGraphs
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Item
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
-from ocr.speculative.draft import Draft
-from ocr.speculative.page_draft import PageDrafts
 from tests.ocr.tiny_reader import Reader
 
 ROOT = Path(__file__).parents[3]
@@ -57,18 +52,17 @@ class _Played(StepGraphs):
     def __init__(self, engine: PagedEngine, texts_NT: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         super().__init__(engine.slots)
         self._engine, self._texts_NT = engine, texts_NT
-        sizes = {*BUCKETS, engine.slots}
-        self._captured = {(size, count): None for size in sizes for count in (1, *STEP_TOKENS)}
+        self._captured = dict.fromkeys({*BUCKETS, engine.slots})
         self.seconds = 0.0
 
-    def replay(self, rows: int, tokens: int = 1) -> None:
+    def replay(self, rows: int) -> None:
         began = time.process_time()
         steps: Any = self._engine._steps
         plan = steps._plan_SP[:rows].numpy()
         by_block = {page.blocks[0]: page.index for page in self._engine._scheduler.pages}
         pages = np.array([by_block.get(block, 0) for block in plan[:, 1].tolist()])
-        at = np.clip(plan[:, :1] - PROMPT + 1 + np.arange(tokens), 0, self._texts_NT.shape[1] - 1)
-        results = (steps._results_S2 if tokens == 1 else steps._drafts.results_T2).numpy()[: rows * tokens]
+        at = np.clip(plan[:, :1] - PROMPT + 1, 0, self._texts_NT.shape[1] - 1)
+        results = steps._results_S2.numpy()[:rows]
         results[:, 0], results[:, 1] = self._texts_NT[pages[:, None], at].ravel(), -0.1
         self.seconds += time.process_time() - began
 
@@ -83,7 +77,7 @@ class _Played(StepGraphs):
         return Prefilled(logits_NV=logits_NV, pending=pending, began=now, ended=now)
 
 
-def measure(rows: int, tokens: int, wrong: float | None) -> tuple[EngineStats, float]:
+def measure(rows: int, tokens: int) -> tuple[EngineStats, float]:
     """Returns the counts and the host's CPU seconds of reading that many pages of so many tokens at once."""
     tokenizer = Tokenizer.from_file(str(ROOT / "ocr/weights/small/tokenizer.json"))
     reader = Reader(model=_Model(tokenizer.get_vocab_size()), tokenizer=tokenizer, eos_id=EOS)
@@ -102,9 +96,8 @@ def measure(rows: int, tokens: int, wrong: float | None) -> tuple[EngineStats, f
             prompt=lambda: torch.zeros(PROMPT, WIDTH),
             num_prompt=PROMPT,
             reading=start_reading(reader, PROMPT, LIMITS),
-            draft=None if wrong is None else _draft(tokenizer, text_T, wrong),
         )
-        for text_T in texts_NT
+        for _ in texts_NT
     ]
     began = time.process_time()
     for _ in engine.read(items):
@@ -112,25 +105,17 @@ def measure(rows: int, tokens: int, wrong: float | None) -> tuple[EngineStats, f
     return engine.stats, time.process_time() - began - played.seconds
 
 
-def _draft(tokenizer: Tokenizer, text_T: np.ndarray[Any, np.dtype[np.int64]], wrong: float) -> Draft:
-    chance = random.Random(0)
-    text = tokenizer.decode(text_T[text_T != EOS].tolist())
-    layer = "".join(chance.choice("abcdefgh") if chance.random() < wrong else letter for letter in text)
-    return PageDrafts(tokenizer).of(layer)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rows", default="256,16,4,1", help="pages read at once")
     parser.add_argument("--tokens", type=int, default=800, help="that the longest page writes")
-    parser.add_argument("--drafts", type=float, help="the share of their characters that is wrong")
     options = parser.parse_args()
     torch.set_num_threads(1)
     for rows in map(int, options.rows.split(",")):
-        stats, seconds = measure(rows, options.tokens, options.drafts)
+        stats, seconds = measure(rows, options.tokens)
         print(
             f"{rows:4} pages: {1e6 * seconds / stats.tokens:7.2f} us a token, "
-            f"{1e6 * seconds / stats.steps:8.1f} us a step, {stats.steps} steps, {stats.draft_steps} with drafts, "
+            f"{1e6 * seconds / stats.steps:8.1f} us a step, {stats.steps} steps, "
             f"{stats.rewinds} tokens chosen again",
             flush=True,
         )

@@ -15,7 +15,4 @@ def test_the_program_runs_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert found["paged"]["4"]["preemptions"] == 0
     assert found["steps"]["1"]["bound_ms"] > 0
     assert found["dynamic"]["4"]["step_ms"] > 0
-    assert found["draft_steps"]["4"]["8"]["ms"] > 0
-    assert found["drafts"]["2 slots, with"]["tokens_s"] > 0
-    assert found["drafts"]["2 slots, pages that differ"] == 0
     assert "== dynamic" in capsys.readouterr().out

@@ -5,30 +5,26 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding.cpu.slot_engine import Engine
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.model.prompt import encode_prompt
-from ocr.speculative.page_draft import drafts_for
 from tests.benchmarks.prompts.real_pages import Reading
 
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
 
-ENGINES = ("engine", "drafts", "paged", "paged-drafts")
+ENGINES = ("engine", "paged")
 
 
-def request_of(loaded: LoadedModel, reading: Reading, cap: int, *, drafts: bool = False) -> PageRequest:
+def request_of(loaded: LoadedModel, reading: Reading, cap: int) -> PageRequest:
     """Returns a run's request, but with at most `cap` tokens of output."""
     weight = loaded.model.lm_head.weight
     reading = reading.to(weight.device, weight.dtype)
     limits = settings_for(reading.kind)
     most = num_prompt_tokens(loaded, reading) + cap
-    made = drafts_for(loaded.tokenizer)
     return PageRequest(
         vision=reading.vision,
         settings=replace(limits, max_tokens=min(limits.max_tokens, most)),
-        draft=made.of(reading.text_layer) if drafts else None,
     )
 
 
@@ -43,10 +39,9 @@ class ReadingEngine:
 
     def __init__(self, name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> None:
         """Makes the engine. max_tokens: of a page, prompt included. Raises: ocr.decoding.gpu.reader.UnusableError."""
-        self.uses_drafts = name.endswith("drafts")
         self._loaded = loaded
-        self._engine = Engine(loaded, prompt=loaded.prompt, num_slots=slots)
-        self._paged = _paged(loaded, slots, max_tokens) if name.startswith("paged") else None
+        self._engine = loaded.engine(prompt=loaded.prompt, num_slots=slots)
+        self._paged = _paged(loaded, slots, max_tokens) if name == "paged" else None
 
     def read(self, requests: Iterable[PageRequest | None]) -> Iterator[PageRead]:
         """Yields the pages as they are finished."""

@@ -57,7 +57,6 @@ class Reading:
     group: str
     kind: Kind
     vision: VisionTokens
-    text_layer: str | None
 
     def to(self, device: torch.device, dtype: torch.dtype) -> "Reading":
         """Returns the reading with its vision tokens there."""
@@ -72,7 +71,6 @@ class Reading:
             group=self.group,
             kind=self.kind,
             vision=vision,
-            text_layer=self.text_layer,
         )
 
 
@@ -185,7 +183,6 @@ def _write(loaded: LoadedModel, source: Source, rendered: Sequence[RenderedPage]
                 "kind": page.page.kind,
                 "num_local": vision.num_local,
                 "grid": vision.grid,
-                "text_layer": page.text_layer,
             }
         )
     told = {**asdict(source), "path": str(source.path), "readings": about}
@@ -209,7 +206,6 @@ def stored(folder: Path, count: int | None = None) -> Iterator[Reading]:
                         num_local=told["num_local"],
                         grid=tuple(told["grid"]),
                     ),
-                    text_layer=told["text_layer"],
                 )
 
 

@@ -63,7 +63,6 @@ def test_what_is_built_is_read_back(tmp_path: Path) -> None:
         "sample",
         "pdf",
     )
-    assert reading.text_layer
     assert reading.vision.tokens_TD.dtype == torch.bfloat16
     assert reading.vision.tokens_TD.shape == (903, 64)
     assert reading.vision.num_local > 0

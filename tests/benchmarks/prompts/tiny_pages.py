@@ -34,7 +34,6 @@ def tiny_pages(folder: Path, parts: tuple[int, ...] = (1, 2, 1)) -> Path:
                 "kind": "pdf",
                 "num_local": 0,
                 "grid": [1, 1],
-                "text_layer": "w5 w6 w7 w8" if page % 2 == 0 else None,
             }
             for part in range(count)
         ]

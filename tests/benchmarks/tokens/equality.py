@@ -108,7 +108,7 @@ class Comparison:
                 yield one, Read(tokens=found.tokens, finish=found.finish, steps=len(found.chosen) - 1)
             return
         reader = ReadingEngine(engine, self._loaded, slots=slots, max_tokens=self._most_tokens())
-        requests = [request_of(self._loaded, one, self._args.cap, drafts=reader.uses_drafts) for one in left]
+        requests = [request_of(self._loaded, one, self._args.cap) for one in left]
         for page in reader.read(with_pauses(requests) if slots == 3 else requests):
             transcript = page.transcript
             read = Read(tokens=transcript.token_ids, finish=transcript.finish, steps=page.num_steps)

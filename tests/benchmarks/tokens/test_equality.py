@@ -81,13 +81,13 @@ def test_all_engines_write_what_generate_writes(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = str(tmp_path / "found.json")
-    engines = ["--engines", "engine,drafts,paged,paged-drafts,generate", "--slots", "3,1"]
+    engines = ["--engines", "engine,paged,generate", "--slots", "3,1"]
     assert main([output, *options, *engines]) == 0, capsys.readouterr().out
     told = capsys.readouterr().out
     assert "3 pages, 4 readings of pages or parts" in told
-    assert "paged-drafts@3: readings equal 4 of 4, pages equal 3 of 3" in told
+    assert "paged@3: readings equal 4 of 4, pages equal 3 of 3" in told
     runs = json.loads(Path(output).read_text())["runs"]
-    assert len(runs) == 10
+    assert len(runs) == 6
     assert all(list(run.values()) == [None] * 4 for run in runs.values())
     assert main([output, *options, "--engines", "engine", "--slots", "1"]) == 0
     assert "reference 1/" not in capsys.readouterr().out  # all of it was there

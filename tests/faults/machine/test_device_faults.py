@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from encoders.graphs.manager import EncoderGraphManager
-from ocr.decoding.cpu.slots import Slots
+from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config.schema import Config
 from pipeline.device import sizes
 from pipeline.device.run_encoder import RunEncoder
@@ -30,7 +30,7 @@ NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 G
 LOST = RuntimeError("CUDA error: an illegal memory access was encountered")
 PLACES = {
     "encoder": (RunEncoder, "encode_path"),
-    "decoder": (Slots, "step"),
+    "decoder": (DeviceSteps, "step"),
 }
 
 
@@ -136,7 +136,7 @@ def test_a_lost_device_ends_the_run_and_the_next_one_goes_on(
 
 def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """Makes the first page of a file lose the device, in the encoder or in the decoder."""
-    encode, prefill = encoder_thread.encode, Slots.prefill
+    encode, prefill = encoder_thread.encode, DeviceSteps.prefill
 
     def encodes(encoder: Any, pages: Sequence[RenderedPage]) -> Any:
         is_poison = [page.page.page_index == 0 for page in pages]
@@ -151,13 +151,13 @@ def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
             for page, poison in zip(encode(encoder, pages), is_poison, strict=True)
         ]
 
-    def prefills(self: Slots, prompts: torch.Tensor) -> Any:
+    def prefills(self: DeviceSteps, prompts: torch.Tensor, *places: Any) -> Any:
         if prompts.isnan().any():
             raise LOST
-        return prefill(self, prompts)
+        return prefill(self, prompts, *places)
 
     monkeypatch.setattr(encoder_thread, "encode", encodes)
-    monkeypatch.setattr(Slots, "prefill", prefills)
+    monkeypatch.setattr(DeviceSteps, "prefill", prefills)
 
 
 @pytest.mark.parametrize("place", ["encoder", "decoder"])

@@ -12,7 +12,7 @@ from transformers import LogitsProcessor, UnlimitedOcrForConditionalGeneration
 
 from encoders.views import PageViews, UInt8Array
 from ocr.checkpoints.checkpoint import LoadedModel, load
-from ocr.decoding.decode_pages import decode_pages
+from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.ngram import NgramBan
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.prompt import encode_prompt
@@ -110,7 +110,11 @@ def test_pages_are_read_as_transformers_reads_them(
         )
         for tokens in vision
     ]
-    read = decode_pages(loaded, vision, prompt=PROMPT, settings=settings).transcripts
+    requests = [
+        PageRequest(vision=tokens, settings=limits) for tokens, limits in zip(vision, settings, strict=True)
+    ]
+    found = loaded.engine(prompt=PROMPT, num_slots=len(pages)).read(requests)
+    read = [page.transcript for page in sorted(found, key=lambda page: page.index)]
     texts = []
     for page, tokens, transcript in zip(pages, vision, read, strict=True):
         expected_TD, expected = witness_of(reference, loaded, page)

@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from ocr.families.published.published_models import published_models
 from ocr.transcript import grounding
-from ocr.transcript.docling import doclang, doctags
+from ocr.transcript.docling import markups
 from ocr.transcript.formats import parse
 from ocr.transcript.layouts import det, json_layout
 from ocr.transcript.untagged import html_tables, running_text
@@ -60,8 +60,8 @@ def test_each_format_is_parsed_by_its_own_rules(name: Format) -> None:
         "markdown": running_text.parse(raw),
         "latex": running_text.parse(raw),
         "markdown_html_tables": html_tables.parse(raw),
-        "doctags": doctags.parse(raw, **size),
-        "doclang": doclang.parse(raw, **size),
+        "doctags": markups.parse_doctags(raw, **size),
+        "doclang": markups.parse_doclang(raw, **size),
         "json_layout": json_layout.parse(raw, **size),
         "ref_det": grounding.parse(raw, **size),
         "det": det.parse(raw, **size),

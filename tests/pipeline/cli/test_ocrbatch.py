@@ -40,6 +40,15 @@ def test_the_module_is_the_command(tmp_path: Path) -> None:
     assert done.stdout.startswith("Usage: ocrbatch run")
 
 
+def test_numpy_keeps_no_waiting_threads(tmp_path: Path) -> None:
+    script = (
+        "import sys, ocrbatch; sys.argv[1:] = ['--version']\ntry: ocrbatch.main()\nexcept SystemExit: pass\n"
+        "import numpy, threadpoolctl; print([one['num_threads'] for one in threadpoolctl.threadpool_info()])"
+    )
+    done = started("-c", script, path=SOURCES, cwd=tmp_path)
+    assert done.stdout.splitlines()[-1] == "[1]", done.stderr
+
+
 def test_a_foreign_package_is_named_with_what_to_do(tmp_path: Path) -> None:
     """First on the path, as PYTHONPATH or the working directory of `python -m` puts it; nothing of it is run."""
     (tmp_path / "pipeline").mkdir()

@@ -82,7 +82,6 @@ OTHER_KEYS = {
     "run.summary_file=run.json",
     "run.time_limit_s=9.0",
     "decode.batch_size=3",
-    "decode.drafts=false",
     "store.database=other.db",
     "store.low_confidence=0.5",
     "store.doubtful_below=0.1",

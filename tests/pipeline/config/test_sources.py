@@ -117,6 +117,23 @@ def test_ill_typed_key_names_path_and_source(tmp_path: Path, text: str, key: str
     assert str(caught.value).startswith(f"{file}: {key}: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "decode.drafts=false",
+            "--set decode.drafts=false: decode.drafts is gone: every token comes from the model",
+        ),
+        ("decode.length=1", "decode.length is gone: nothing counts a page's characters"),
+        ("tile.parts=on", "tile.parts is gone: pages are read whole"),
+    ],
+)
+def test_a_key_that_is_gone_says_what_takes_its_place(text: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(None, [text])
+    assert says in str(caught.value)
+
+
 def test_the_source_is_the_last_layer_that_set_the_key(tmp_path: Path) -> None:
     file = write(tmp_path, "decode: {batch_size: 2}")
     with pytest.raises(ConfigError, match=r"^--set decode.batch_size=no: decode.batch_size: "):

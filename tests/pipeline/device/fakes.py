@@ -10,11 +10,10 @@ import torch
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs
-from ocr.decoding.cpu.slot_engine import Engine
+from ocr.decoding.gpu.reader import PlainReader
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.types import OutputFormat, Transcript
-from pipeline.config.schema import DecodeConfig
 from pipeline.device.tickets import Ticket
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import Page, RenderedPage
@@ -31,10 +30,9 @@ class LoadedReader(Reader):
     output_format: OutputFormat = REF_DET
     calibration: Any = None
     device: torch.device = CPU
-    takes_drafts: bool = True
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> Engine:
-        return Engine(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PlainReader:
+        return PlainReader(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
 
 def loaded_reader(**changes: Any) -> Any:
@@ -165,6 +163,3 @@ class FakeReader:
         for index, _ in pages:
             transcript = Transcript(raw=TEXT, token_ids=(5, 6, 7), finish="eos", logprobs=(-0.1,) * 3)
             yield PageRead(index=index, transcript=transcript, num_steps=2, prefill_s=0.25, generate_s=0.5)
-
-
-NO_DRAFTS = DecodeConfig(drafts=False)

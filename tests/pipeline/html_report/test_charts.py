@@ -7,7 +7,7 @@ import pytest
 from pygal.etree import etree
 
 from pipeline.html_report import charts
-from storage.queries.run_times import Interval
+from storage.queries.run_pages import Interval
 
 SVG = "{http://www.w3.org/2000/svg}"
 STAGES = [

@@ -1,5 +1,6 @@
 """The engine inside the real OCRmyPDF; skipped where that is not installed."""
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import pymupdf
 import pytest
 
 pytest.importorskip("ocrmypdf.hocrtransform", reason="the extra ocrmypdf is not installed")
+
+from ocrmypdf.hocrtransform import HocrParser
 
 from ocr.orientation.detect import Orientation
 from pipeline.api.page_text import PageText, Word
@@ -153,7 +156,24 @@ def test_a_scan_gets_a_text_layer_at_its_words_and_a_turned_one_is_turned(tmp_pa
     assert len(near) > 0.95 * len(words)
 
 
-def test_a_renderer_that_it_does_not_serve_is_refused_at_once(tmp_path: Path) -> None:
+def test_tesseracts_renderer_gives_the_usual_text_layer_and_is_told(tmp_path: Path) -> None:
     done = ocrmypdf("--pdf-renderer", "sandwich", SAMPLES / "scanned.pdf", tmp_path / "out.pdf")
-    assert done.returncode == 1
-    assert "leave out --pdf-renderer" in done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "sandwich has no effect" in done.stderr
+    assert pymupdf.open(tmp_path / "out.pdf")[0].get_text("words")
+
+
+def test_ocrmypdf_reads_back_what_it_writes_as_hocr(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    words = (Word(text="a<b", box=(5, 5, 20, 15), confidence=0.5), Word(text="é", box=(30, 6, 50, 16)))
+    read = dataclasses.replace(page("a<b\né", *words), rotation_deg=90)
+    monkeypatch.setattr(OcrbatchEngine, "generate_ocr", staticmethod(lambda *given: (tree(read), read.text)))
+    OcrbatchEngine.generate_hocr(Path("a.png"), tmp_path / "a.hocr", tmp_path / "a.txt", None)
+    found = HocrParser(tmp_path / "a.hocr").parse()
+    assert (tmp_path / "a.txt").read_text() == read.text
+    assert (found.dpi, found.bbox) == (72, tree(read).bbox)
+    assert [(line.bbox, line.textangle) for line in found.lines] == [
+        (line.bbox, 90.0) for line in tree(read).lines
+    ]
+    assert [(word.text, word.bbox, word.confidence) for word in found.words] == [
+        (word.text, word.bbox, word.confidence) for word in tree(read).words
+    ]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from ocr.decoding.cpu.slots import Slots
+from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.device.threads import encoder_thread
@@ -109,14 +109,14 @@ def test_pages_that_loop_are_read_again_together_and_not_a_third_time(
         ladder=rungs("[{name: larger, mode: small}, {name: warm, temperature: 0.1}]"),
     )
     steps: list[int] = []
-    real = Slots.step
+    real = DeviceSteps.step
 
-    def step(self: Slots, fed: Sequence[Sequence[int]]) -> torch.Tensor:
-        steps.append(len(fed))
+    def step(self: DeviceSteps, rows: int) -> Any:
+        steps.append(rows)
         time.sleep(0.03)  # a model that takes longer than rendering does
-        return real(self, fed)
+        return real(self, rows)
 
-    monkeypatch.setattr(Slots, "step", step)
+    monkeypatch.setattr(DeviceSteps, "step", step)
     run_quietly(looping)
     assert sorted(attempts(database, "coalesce(rung, ''), status")) == [
         *[("", "repeated")] * num_pages,

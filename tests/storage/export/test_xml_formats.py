@@ -14,6 +14,8 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from storage.export.formats import FORMATS
 from storage.export.rows import BlockRow, PageRow
@@ -114,6 +116,16 @@ def test_figures_are_regions_of_their_own() -> None:
     assert '<ImageRegion id="r2"><Coords points="600,600 900,600 900,900 600,900"' in written(
         "page", a_letter()
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("hocr", hocr_words), ("alto", alto_words), ("page", page_words)]
+)
+@given(text=st.text(st.sampled_from("a&<>\"';]\x00\ud800é😀"), min_size=1, max_size=8))
+def test_any_word_is_read_back(name: str, words: Callable[[Any], dict[str, Any]], text: str) -> None:
+    row = a_row(text, words=[placed(text, 1, 2, 3, 4)], path=f"/in/{text}.pdf")
+    read = text.replace("\x00", "\ufffd").replace("\ud800", "\ufffd")
+    assert words(ElementTree.fromstring(written(name, row))) == {read: (1, 2, 3, 4)}
 
 
 @pytest.mark.parametrize("name", ["hocr", "alto", "page"])

@@ -10,7 +10,7 @@ from sqlite_utils import Database
 
 from storage.database import open_for_reading
 from storage.queries import browsing
-from storage.queries.one_page import one_page
+from storage.queries.browsing import one_page
 from storage.records.corrections import Correction, correct
 from storage.records.store import Store
 from storage.types import PAGE_STATUSES

@@ -11,7 +11,10 @@ SCRATCH = 0  # the block that padded rows write to; never given to a page
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolShape:
-    """The dimensions of a model's cache. heads: of keys and values. block_tokens: a power of two, at least 16."""
+    """The dimensions of a model's cache. heads: of keys and values.
+
+    block_tokens: for Triton's kernels a power of two, at least 16.
+    """
 
     layers: int
     heads: int
@@ -21,15 +24,19 @@ class PoolShape:
 
     @classmethod
     def of(cls, language_model: Any, dtype: torch.dtype, block_tokens: int = 64) -> "PoolShape":
-        """Returns the shape for a text model, or for anything with its config and layers."""
+        """Returns the shape for a text model, or for anything with its config and layers.
+
+        dtype: of the model; where its projections have another (encoders.bfloat16), theirs counts.
+        """
         config = language_model.config
+        attention = getattr(language_model.layers[0], "self_attn", None)
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return cls(
             layers=len(language_model.layers),
             heads=config.num_key_value_heads,
             head_dim=width,
             block_tokens=block_tokens,
-            dtype=dtype,
+            dtype=dtype if attention is None else attention.v_proj.weight.dtype,
         )
 
     @property
@@ -52,12 +59,15 @@ class BlockPool:
 
     keys, values: per layer [blocks, heads, block_tokens, head_dim]. Heads come before tokens, so that one program of
     the attention kernel reads one contiguous piece at a time (16 KB for 64 tokens of width 128 in bf16).
-    They start as zeros: masked values are multiplied by zero all the same, and must be numbers.
+    They start as zeros: masked values are multiplied by zero all the same, and must be numbers. zeroed: False where
+    nothing beyond a page's tokens is ever read; memory that is not written to is then none of the process's.
 
     Raises: ValueError when max_bytes does not hold the scratch block and one more.
     """
 
-    def __init__(self, shape: PoolShape, max_bytes: int, device: torch.device) -> None:
+    def __init__(
+        self, shape: PoolShape, max_bytes: int, device: torch.device, *, zeroed: bool = True
+    ) -> None:
         count = max_bytes // shape.block_bytes
         if count < 2:
             raise ValueError(
@@ -65,10 +75,12 @@ class BlockPool:
                 "allow more"
             )
         self.shape = shape
+        self._zeroed = zeroed
         self.num_blocks = int(count)
         size = (self.num_blocks, shape.heads, shape.block_tokens, shape.head_dim)
-        self.keys = [torch.zeros(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
-        self.values = [torch.zeros(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
+        new = torch.zeros if zeroed else torch.empty
+        self.keys = [new(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
+        self.values = [new(size, dtype=shape.dtype, device=device) for _ in range(shape.layers)]
         self._free = list(range(self.num_blocks - 1, SCRATCH, -1))
 
     @property
@@ -87,10 +99,16 @@ class BlockPool:
         self._free.extend(reversed(blocks))
 
     def write_prompts(self, layer: int, keys_NHLd: Tensor, values_NHLd: Tensor, blocks_NB: Tensor) -> None:
-        """Writes prompts of equal length into their blocks, which are filled up with zeros. blocks_NB: int64."""
+        """Writes prompts of equal length into their blocks. blocks_NB: int64.
+
+        Blocks that were zeroed are filled up with zeros; else a page has a single one.
+        """
         for pool, states in ((self.keys[layer], keys_NHLd), (self.values[layer], values_NHLd)):
             count, heads, length, width = states.shape
+            if not self._zeroed:
+                pool[blocks_NB[:, 0], :, :length] = states.to(pool.dtype)
+                continue
             room = blocks_NB.shape[1] * self.shape.block_tokens
             padded = torch.nn.functional.pad(states, (0, 0, 0, room - length))
             pieces = padded.view(count, heads, -1, self.shape.block_tokens, width).transpose(1, 2)
-            pool[blocks_NB.flatten()] = pieces.flatten(0, 1)
+            pool[blocks_NB.flatten()] = pieces.flatten(0, 1).to(pool.dtype)

@@ -6,6 +6,7 @@ Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -66,13 +67,19 @@ class StepCache:
         (append_fused if self.fused else append_plain)(self, keys, values, layer_idx)
         return self.pool.keys[layer_idx], self.pool.values[layer_idx]
 
+    @cached_property
+    def on_host(self) -> list[list[int]]:
+        """The tokens and the first block of each slot. Waits for the device, once a step."""
+        rows: list[list[int]] = self.plan_SP[:, :2].tolist()
+        return rows
+
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Returns 0, as each slot has its own length and the caller passes positions."""
         return 0
 
 
 class PromptCache:
-    """The past_key_values of a prefill: keys and values are written to the pool and attended to as they are."""
+    """The past_key_values of a prefill: keys and values are written to the pool and attended to as they came."""
 
     def __init__(self, pool: BlockPool, blocks_NB: Tensor) -> None:
         self._pool = pool
@@ -83,7 +90,7 @@ class PromptCache:
     ) -> tuple[Tensor, Tensor]:
         """Writes prompts' keys and values, [N, H, L, d], to the pool and returns them."""
         self._pool.write_prompts(layer_idx, keys, values, self._blocks_NB)
-        return keys, values
+        return keys, values.to(keys.dtype)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Returns 0: nothing is cached before a prompt."""
@@ -96,8 +103,8 @@ def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
     positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
     blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
     places = (blocks_SQ, slice(None), positions_SQ % size)
-    cache.pool.keys[layer][places] = keys_SHQd.transpose(1, 2)
-    cache.pool.values[layer][places] = values_SHQd.transpose(1, 2)
+    for pool, states in ((cache.pool.keys[layer], keys_SHQd), (cache.pool.values[layer], values_SHQd)):
+        pool[places] = states.transpose(1, 2).to(pool.dtype)
 
 
 def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
@@ -114,11 +121,13 @@ def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer
 def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
     """Attends with PyTorch's operators, [S, H * G, Q, d] -> [S, Q, H * G, d].
 
-    Waits for the device, so that only filled blocks are read.
+    Waits for the device, so that only filled blocks are read. A page in a single block is read where it is.
     """
     Q, groups = query_SNQd.shape[2], query_SNQd.shape[1] // keys.shape[1]
+    if Q == 1 and cache.plan_SP.shape[1] == 2:
+        return _attend_in_place(cache, query_SNQd, keys, values, scale)
     lengths_S1 = cache.plan_SP[:, :1].long()
-    count = cache.pool.shape.blocks(int(lengths_S1.max()) + Q)
+    count = cache.pool.shape.blocks(max(length for length, _ in cache.on_host) + Q)
     blocks_SB = cache.plan_SP[:, 1 : 1 + count].long()
     gathered = [states[blocks_SB].transpose(1, 2).flatten(2, 3) for states in (keys, values)]
     if groups > 1:
@@ -129,6 +138,23 @@ def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Ten
         query_SNQd, gathered[0], gathered[1], attn_mask=seen_SQL[:, None], scale=scale
     )
     return out_SNQd.transpose(1, 2)
+
+
+def _attend_in_place(
+    cache: StepCache, query_SN1d: Tensor, keys: Tensor, values: Tensor, scale: float
+) -> Tensor:
+    """Does attend_plain() page by page: copying keys and values together takes longer than attending to them."""
+    out_S1Nd = torch.empty_like(query_SN1d.transpose(1, 2), dtype=keys.dtype)
+    # Heads that share keys become further queries, so that no key is repeated.
+    slots, _, _, width = query_SN1d.shape
+    query_SHGd = query_SN1d.to(keys.dtype).reshape(slots, keys.shape[1], -1, width)
+    for row, (length, block) in enumerate(cache.on_host):
+        seen = slice(0, length + 1)
+        out_1HGd = scaled_dot_product_attention(
+            query_SHGd[row : row + 1], keys[None, block, :, seen], values[None, block, :, seen], scale=scale
+        )
+        out_S1Nd[row, 0] = out_1HGd[0].flatten(0, 1)
+    return out_S1Nd
 
 
 def attend_fused(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:

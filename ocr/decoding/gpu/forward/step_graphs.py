@@ -1,4 +1,4 @@
-"""Captures decode steps as CUDA graphs, by rows and tokens a row, each when it is first worth it."""
+"""Captures decode steps as CUDA graphs, by rows, each when it is first worth it."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -9,7 +9,6 @@ import torch
 
 from encoders.graphs.capturing.gate import capturing
 from encoders.graphs.capturing.pools import SharedPool
-from ocr.decoding.gpu.forward.step_costs import MOST_TOKENS
 
 BUCKETS = (1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256, 320, 384, 448, 512)
 # A graph for this many times the rows still serves, as its padded rows cost little. Capturing takes as long as some
@@ -23,46 +22,37 @@ class StepGraphs:
 
     def __init__(self, slots: int) -> None:
         self._sizes = [*(size for size in BUCKETS if size < slots), slots]
-        self._captured: dict[tuple[int, int], Any] = {}
-        self._found: dict[tuple[int, int], int | None] = {}
-        self._num_found_among = 0
-        self._wanted: Counter[tuple[int, int]] = Counter()
+        self._captured: dict[int, Any] = {}
+        self._wanted: Counter[int] = Counter()
         self._pool = SharedPool()
 
     def bucket(self, rows: int) -> int:
         """Returns the rows that a step of this many rows is captured with."""
         return self._sizes[min(bisect_left(self._sizes, rows), len(self._sizes) - 1)]
 
-    def fitting(self, rows: int, tokens: int = 1) -> int | None:
+    def fitting(self, rows: int) -> int | None:
         """Returns the smallest captured size that takes this many rows without being far too large, or None."""
-        size = self.usable(rows, tokens)
+        size = self.usable(rows)
         return size if size is not None and size <= _ROOM * self.bucket(rows) else None
 
-    def usable(self, rows: int, tokens: int = 1) -> int | None:
+    def usable(self, rows: int) -> int | None:
         """Returns the smallest captured size that takes this many rows at all, or None."""
-        if self._num_found_among != len(self._captured):
-            self._found.clear()
-            self._num_found_among = len(self._captured)
-        if (rows, tokens) not in self._found:
-            sizes = [size for size, count in self._captured if count == tokens and rows <= size]
-            self._found[rows, tokens] = min(sizes, default=None)
-        return self._found[rows, tokens]
+        return min((size for size in self._captured if rows <= size), default=None)
 
-    def to_capture(self, rows: int, tokens: int = 1) -> int | None:
+    def to_capture(self, rows: int) -> int | None:
         """Returns the size to capture before the next step of this many rows, None where a captured one serves.
 
         Without any that serves, a size with room for more pages to come; the exact size once it was wanted often.
         """
-        exact, fit = self.bucket(rows), self.fitting(rows, tokens)
+        exact, fit = self.bucket(rows), self.fitting(rows)
         if fit is None:
-            most = min(_ROOM * exact, max(exact, MOST_TOKENS // tokens))
-            return max(size for size in self._sizes if size <= most)
+            return max(size for size in self._sizes if size <= _ROOM * exact)
         if fit == exact:
             return None
-        self._wanted[exact, tokens] += 1
-        return exact if self._wanted[exact, tokens] >= _WANTED else None
+        self._wanted[exact] += 1
+        return exact if self._wanted[exact] >= _WANTED else None
 
-    def capture(self, step: Callable[[], None], rows: int, tokens: int, device: torch.device) -> None:
+    def capture(self, step: Callable[[], None], rows: int, device: torch.device) -> None:
         """Captures a step. step: runs it; called twice before, which compiles kernels and gives libraries workspaces.
 
         Meanwhile no other thread is at work on the device (encoders.graphs.capturing.gate).
@@ -70,7 +60,7 @@ class StepGraphs:
         with capturing():
             for _ in range(2):
                 step()
-            self._captured[rows, tokens] = self._record(step, device)
+            self._captured[rows] = self._record(step, device)
 
     def _record(self, step: Callable[[], None], device: torch.device) -> torch.cuda.CUDAGraph:
         stream = torch.cuda.current_stream(device)
@@ -87,6 +77,6 @@ class StepGraphs:
         self._pool.captured(pool)
         return graph
 
-    def replay(self, rows: int, tokens: int = 1) -> None:
+    def replay(self, rows: int) -> None:
         """Launches a captured step."""
-        self._captured[rows, tokens].replay()
+        self._captured[rows].replay()

@@ -14,7 +14,7 @@ from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, paged_forward
 from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes
-from ocr.decoding.sequence.greedy import TextReader
+from ocr.decoding.sequence.page_reading import TextReader
 
 
 class TextForward:

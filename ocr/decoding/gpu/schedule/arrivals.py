@@ -51,5 +51,4 @@ class Arrivals:
             prompt=item.prompt,
             num_prompt=item.num_prompt,
             reading=item.reading,
-            draft=item.draft,
         )

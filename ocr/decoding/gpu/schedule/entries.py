@@ -9,9 +9,7 @@ from torch import Tensor
 
 from ocr.decoding.gpu.forward.pending import Pending
 from ocr.decoding.gpu.forward.prefill import Prompts
-from ocr.decoding.gpu.forward.step_costs import Hits
 from ocr.decoding.sequence.page_reading import PageReading
-from ocr.speculative.draft import Draft
 from ocr.types import Transcript
 
 
@@ -19,52 +17,45 @@ from ocr.types import Transcript
 class EngineSettings:
     """Settings of a paged engine.
 
-    slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes a quarter of what the slots
-    need at most, which is what pages need on average, but no more than kv_share of what is free on CUDA when the engine
-    is made, elsewhere 2 GiB.
+    slots: pages read at once. kv_bytes: of the key-value cache, never exceeded; None takes 2,048 tokens for each
+    slot, or a quarter of max_tokens where that is more, but no more than kv_share of what is free on CUDA when the
+    engine is made, elsewhere 2 GiB. block_tokens: of one block; None puts each page into a single one.
 
     max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward pass. refill: how many slots
     must be free before prompts are prefilled again, None for a sixteenth of them rounded up; a prefill of one page
-    costs
-    nearly as much as one of several. lag: steps launched before the host has checked the last one, 0 or 1; None is 1 on
-    CUDA. graphs: None captures steps on CUDA, in bf16. fused_layers: steps of fewer kernels, where Triton runs; prompts
-    then go through the model as prompts says (ocr.decoding.gpu.forward.prefill).
-    step_tokens: fed to each row by a step with drafts (ocr.decoding.gpu.forward.step_costs.STEP_TOKENS), None for as
-    many as pay, 1 leaves drafts unused.
+    costs nearly as much as one of several. lag: steps launched before the host has checked the last one, 0 or 1; None
+    is 1 on CUDA. kernels: whether Triton's run where they can; else PyTorch's operators do, and the cache holds one
+    page of max_tokens whatever kv_bytes and kv_share say. graphs: None captures steps on CUDA, in bf16. fused_layers:
+    steps of fewer kernels, where Triton runs; prompts then go through the model as prompts says
+    (ocr.decoding.gpu.forward.prefill).
     """
 
     slots: int = 256
     kv_bytes: int | None = None
     kv_share: float = 0.7
-    block_tokens: int = 64
+    block_tokens: int | None = 64
     max_tokens: int = 8192
     prefill_tokens: int = 16384
     refill: int | None = None
     lag: int | None = None
+    kernels: bool = True
     graphs: bool | None = None
     fused_layers: bool = True
     prompts: Prompts = "tiles"
-    step_tokens: int | None = None
 
 
 @dataclass(slots=True)
 class EngineStats:
     """Counters since the engine was made.
 
-    steps, rows: decode steps and the rows they ran with, padding not counted; draft_steps, draft_rows: those of them
-    with drafts. drafted, accepted: drafted tokens that steps were fed, and those of them that were accepted. tokens:
-    given to pages.
-    prefills, prefilled: forward passes and their pages. rewinds: tokens chosen again. preemptions: pages preempted for
-    want of blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on
-    the host, and of waiting for the device's results. prefill_s: seconds of the device in prefills.
+    steps, rows: decode steps and the rows they ran with, padding not counted. tokens: given to pages. prefills,
+    prefilled: forward passes and their pages. rewinds: tokens chosen again. preemptions: pages preempted for want of
+    blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on the host,
+    and of waiting for the device's results. prefill_s: seconds of the device in prefills.
     """
 
     steps: int = 0
     rows: int = 0
-    draft_steps: int = 0
-    draft_rows: int = 0
-    drafted: int = 0
-    accepted: int = 0
     tokens: int = 0
     prefills: int = 0
     prefilled: int = 0
@@ -83,7 +74,6 @@ class Item:
     prompt: Callable[[], Tensor]
     num_prompt: int
     reading: PageReading
-    draft: Draft | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +98,8 @@ class Page:
 
     prompt, num_prompt: those of its Item. fed: tokens that are or will be in the cache after the prompt.
     row: its slot, None while it waits. plan: its row of the step's plan. generation: results of launches made under an
-    earlier generation are discarded. turn: the last step with drafts that it was in. calm: while it has fewer tokens
-    than this, a token that does not end it is taken unchecked
-    (ocr.decoding.sequence.page_reading.PageReading.calm_until).
+    earlier generation are discarded. calm: while it has fewer tokens than this, a token that does not end it is taken
+    unchecked (ocr.decoding.sequence.page_reading.PageReading.calm_until).
     entered: the clock's share when it was admitted, None while it waits.
     """
 
@@ -118,11 +107,8 @@ class Page:
     prompt: Callable[[], Tensor]
     num_prompt: int
     reading: PageReading
-    draft: Draft | None = None
-    hits: Hits = field(default_factory=Hits)
     started: float = 0.0
     order: int = 0
-    turn: int = 0
     num_steps: int = 0
     prefill_s: float = 0.0
     generate_s: float = 0.0
@@ -152,12 +138,10 @@ class Page:
         return self.num_prompt + len(self.fed)
 
 
-# Not frozen: hundreds are made in a step with drafts, and a frozen one takes four times as long to make.
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """One page in a record. source: its row in the numbers and logits. position: at which its token will be fed.
 
-    drafted: tokens fed after the page's last one; their numbers are in the rows after source.
     banned: for a token chosen again, the banned tokens.
     """
 
@@ -165,7 +149,6 @@ class Entry:
     generation: int
     source: int
     position: int
-    drafted: Sequence[int] = ()
     banned: frozenset[int] = frozenset()
 
     @property
@@ -184,10 +167,10 @@ class Entry:
 class Record:
     """Results of a launch that the host has not checked yet. step: the number of the decode step, None for a prefill.
 
-    entries: the launch's pages; empty for a step without drafts, where making hundreds of entries would be expensive:
-    rows, pages and generations hold such a step's instead.
+    entries: the launch's pages; empty for a step, where making hundreds of entries would be expensive: rows, pages and
+    generations hold a step's instead.
     logits_NV, seconds: a prefill's; its duration is known once its numbers are here. again: whether the tokens were
-    chosen again. with_drafts: whether the step had drafts.
+    chosen again.
     """
 
     pending: Pending
@@ -199,11 +182,3 @@ class Record:
     logits_NV: Tensor | None = None
     seconds: Callable[[], float] | None = None
     again: bool = False
-    with_drafts: bool = False
-
-    def waiting(self) -> list[Page]:
-        """Returns the pages of this launch, without those that ended or were rewound meanwhile."""
-        if self.rows is None:
-            return [entry.page for entry in self.entries if entry.counts]
-        pairs = zip(self.pages, self.generations, strict=True)
-        return [page for page, generation in pairs if page.generation == generation]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.control import Control
-from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Record
 from ocr.decoding.gpu.schedule.scheduler import rows_of
 
 
@@ -39,10 +39,6 @@ class InFlight:
     def clear(self) -> None:
         """Drops all launches unchecked."""
         self._records.clear()
-
-    def pages(self) -> set[Page]:
-        """Returns the pages with results in flight."""
-        return {page for record in self._records for page in record.waiting()}
 
     def look(self, *, keep_step: bool) -> None:
         """Checks all launches, or with keep_step those that are older than the last step."""
@@ -77,10 +73,8 @@ class InFlight:
         if record.logits_NV is not None:
             return record.logits_NV, sources
         assert record.step is not None
-        age = (self._stats.draft_steps if record.with_drafts else self._stats.steps) - record.step
+        age = self._stats.steps - record.step
         assert age <= 1, "only what the last two steps left is kept"
-        if record.with_drafts:
-            return self._steps.draft_logits(sources, age), list(range(len(sources)))
         return self._steps.previous if age else self._steps.current, sources
 
     def _choose_again(self, refused: list[Entry], logits_NV: Tensor, sources: list[int]) -> None:

@@ -42,10 +42,11 @@ class Scheduler:
     def take(self, page: Page) -> bool:
         """Gives the page a free row and blocks for its tokens and one more; returns False where blocks do not suffice.
 
-        Every page being read may need a block soon, so that one for each is kept free.
+        Every page being read may need a block soon, so that one for each is kept free, unless one holds a whole page.
         """
         wanted = self._pool.shape.blocks(page.num_tokens + 1)
-        if self._pool.num_free < wanted + len(self.pages):
+        soon = len(self.pages) if self._steps.max_blocks > 1 else 0
+        if self._pool.num_free < wanted + soon:
             return False
         page.blocks = self._pool.take(wanted) or []
         self._place(page, self._rows.index(None), page.num_tokens)
@@ -78,18 +79,6 @@ class Scheduler:
                 youngest = max(self.pages, key=_order)
                 self.free(youngest)
                 self._preempted(youngest)
-
-    def stretch(self, page: Page, tokens: int) -> int:
-        """Adds blocks for the tokens of a page's next step if other pages do not need them.
-
-        Returns how many tokens fit.
-        """
-        pool, length = self._pool, page.length
-        wanted = pool.shape.blocks(length + tokens) - len(page.blocks)
-        if wanted > 0 and pool.num_free >= wanted + len(self.pages):
-            page.blocks += pool.take(wanted) or []
-            self._write(page)
-        return min(tokens, len(page.blocks) * pool.shape.block_tokens - length)
 
     def compact(self) -> None:
         """Moves the last pages to free rows where that makes the step smaller."""

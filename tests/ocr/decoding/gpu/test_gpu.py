@@ -9,7 +9,6 @@ import torch
 from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOcrTextMoe
 
 from encoders.types import VisionTokens
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import layers
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
@@ -23,15 +22,13 @@ from ocr.decoding.gpu.forward.paged_attention import (
 )
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.reader import PagedReader
-from ocr.decoding.gpu.schedule import launcher
+from ocr.decoding.gpu.reader import PagedReader, PlainReader
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import LanguageConfig
 from ocr.model.random_weights import redraw
 from ocr.types import Transcript
 from tests.ocr.decoding.gpu.layer_cases import one_step
-from tests.ocr.decoding.gpu.test_drafts import drafts_of
 from tests.ocr.decoding.gpu.test_paged_engine import (
     FREE,
     PAGES,
@@ -42,6 +39,7 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
     random_reader,
     same,
 )
+from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import Reader
 
 pytestmark = [
@@ -142,10 +140,10 @@ def test_fused_layers_equal_transformers(tokens: int, lengths: tuple[int, ...], 
 @pytest.mark.parametrize("fused_layers", [False, True])
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize(("slots", "lag"), [(1, 1), (3, 0), (3, 1), (8, 1)])
-def test_equals_decode_pages_in_fp32(slots: int, lag: int, graphs: bool, fused_layers: bool) -> None:
+def test_equals_plain_decoding_in_fp32(slots: int, lag: int, graphs: bool, fused_layers: bool) -> None:
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     paged = PagedEngine(
         reader, replace(SMALL, slots=slots, lag=lag, graphs=graphs, fused_layers=fused_layers)
     )
@@ -154,10 +152,10 @@ def test_equals_decode_pages_in_fp32(slots: int, lag: int, graphs: bool, fused_l
 
 
 @pytest.mark.parametrize("graphs", [False, True])
-def test_sampled_pages_are_drawn_as_decode_pages_draws_them(graphs: bool) -> None:
+def test_sampled_pages_are_drawn_as_plain_decoding_draws_them(graphs: bool) -> None:
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(pages))]
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     paged = PagedEngine(reader, replace(SMALL, graphs=graphs))
     same(in_order(paged, items(reader, pages, limits)), expected)
 
@@ -168,31 +166,16 @@ def in_fp32() -> tuple[Reader, list[VisionTokens], list[DecodeSettings], list[Tr
     torch.backends.cuda.matmul.allow_tf32 = False
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [replace(FREE, max_tokens=count) for count in (80, 60, 70, 33, 80, 50, 40, 60)]
-    return reader, pages, limits, decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    return reader, pages, limits, plain_texts(reader, pages, prompt=PROMPT, settings=limits)
 
 
-@pytest.mark.parametrize("kind", ["erring", "malicious"])
-@pytest.mark.parametrize(
-    ("slots", "lag", "graphs", "step_tokens"), [(3, 0, False, 8), (3, 1, True, 16), (8, 1, True, None)]
-)
-def test_drafts_leave_the_text_as_it_is(
-    in_fp32: Any,
-    slots: int,
-    lag: int,
-    graphs: bool,
-    step_tokens: int | None,
-    kind: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(launcher, "_LEAST_HALVED", 4)
+def test_without_kernels(in_fp32: Any) -> None:
+    """The engine of a GPU whose kernels do not run, or whose engine with kernels has failed."""
     reader, pages, limits, expected = in_fp32
-    settings = replace(SMALL, slots=slots, lag=lag, graphs=graphs, step_tokens=step_tokens)
-    paged = PagedEngine(reader, settings)
-    for _ in range(2):  # while sizes are captured, and when they are
-        same(in_order(paged, items(reader, pages, limits, drafts=drafts_of(expected, kind))), expected)
-    if step_tokens is not None:
-        assert paged.stats.draft_steps > 0
-        assert paged.stats.accepted > 0 or kind == "malicious"
+    engine = PlainReader(reader, prompt=PROMPT, num_slots=3)
+    requests = [PageRequest(vision=page, settings=limit) for page, limit in zip(pages, limits, strict=True)]
+    found = sorted(engine.read(requests), key=lambda page: page.index)
+    same([page.transcript for page in found], expected)
 
 
 def test_pages_made_on_another_stream(in_fp32: Any) -> None:
@@ -245,10 +228,6 @@ def test_nothing_waits_for_the_device() -> None:
             steps.step(2)
             pending = steps.choose_again(steps.previous, [1], [{3, 4}], [1])
             steps.move([1], [3])
-            steps.step_drafts([0, 1], [[5, 6, 7], [8]], 4)
-            steps.step_drafts([0, 1], [[9], [8, 7]], 4)
-            pending = steps.choose_again(steps.draft_logits([2, 4], 1), [0, 1], [{3}, {4}], [0, 1])
-            steps.feed([0, 1], [6, 7])
             return pending.host
 
         everything()
@@ -265,7 +244,7 @@ def test_nothing_waits_for_the_device() -> None:
 def test_memory_that_runs_out_halves_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [FREE] * len(pages)
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     capture, calls = DeviceSteps.capture, iter(range(100))
 
     def failing(self: DeviceSteps, rows: int, tokens: int = 1) -> int:

@@ -1,4 +1,4 @@
-"""The engine writes what decode_pages writes, whatever the slots, the lag, the cache and the order."""
+"""The engine writes what plain decoding writes, whatever the slots, the lag, the cache and the order."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -11,15 +11,14 @@ import torch
 
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Item
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, start_reading
 from ocr.model.prompt import encode_prompt, splice
-from ocr.speculative.draft import Draft
 from ocr.types import Transcript
-from tests.ocr.decoding.test_decode_pages import UP_TO_THE_END
+from tests.ocr.decoding.plain import plain_texts
+from tests.ocr.decoding.test_reading import UP_TO_THE_END
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
@@ -32,21 +31,18 @@ def items(
     reader: Any,
     pages: Sequence[Any],
     limits: Sequence[DecodeSettings],
-    drafts: Sequence[Draft | None] | None = None,
     prompt: str = PROMPT,
 ) -> list[Item]:
     ids = encode_prompt(reader.tokenizer, prompt, bos_id=reader.bos_id)
     embed = reader.model.language_model.get_input_embeddings()
     prompts = splice(embed, ids, [page.tokens_TD for page in pages])
-    none = [None] * len(pages)
     return [
         Item(
             prompt=partial(torch.clone, embeds),
             num_prompt=len(embeds),
             reading=start_reading(reader, len(embeds), limit),
-            draft=draft,
         )
-        for embeds, limit, draft in zip(prompts, limits, drafts or none, strict=True)
+        for embeds, limit in zip(prompts, limits, strict=True)
     ]
 
 
@@ -73,7 +69,7 @@ def stopping() -> Reader:
     """A random model that ends its pages after different numbers of tokens."""
     reader = random_reader(eos_id=-1)
     limits = [FREE] * len(PAGES)
-    free = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    free = plain_texts(reader, PAGES, prompt=PROMPT, settings=limits)
     counts = {
         token: {page.token_ids.index(token) for page in free if token in page.token_ids}
         for token in range(VOCAB)
@@ -83,7 +79,7 @@ def stopping() -> Reader:
 
 @pytest.fixture(scope="module")
 def expected(stopping: Reader) -> list[Transcript]:
-    found = decode_pages(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES)).transcripts
+    found = plain_texts(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES))
     assert len({len(page.token_ids) for page in found}) > 2
     return found
 
@@ -91,7 +87,7 @@ def expected(stopping: Reader) -> list[Transcript]:
 @pytest.mark.slow
 @pytest.mark.parametrize("lag", [0, 1])
 @pytest.mark.parametrize("slots", [1, 3, 8])
-def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots: int, lag: int) -> None:
+def test_equals_plain_decoding(stopping: Reader, expected: list[Transcript], slots: int, lag: int) -> None:
     engine = PagedEngine(stopping, replace(SMALL, slots=slots, lag=lag))
     same(in_order(engine, items(stopping, PAGES, [FREE] * len(PAGES))), expected)
     assert engine.stats.rewinds > 0
@@ -103,7 +99,7 @@ def test_equals_decode_pages(stopping: Reader, expected: list[Transcript], slots
 def test_pages_without_end_and_their_own_limits(lag: int) -> None:
     reader = random_reader(eos_id=-1)
     limits = [replace(FREE, max_tokens=count) for count in (120, 22, 23, 10, 90, 34, 8, 64)]
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=limits)
     engine = PagedEngine(reader, replace(SMALL, lag=lag))
     same(in_order(engine, items(reader, PAGES, limits)), expected)
     assert len(expected[0].token_ids) == 98
@@ -114,8 +110,8 @@ def test_pages_without_end_and_their_own_limits(lag: int) -> None:
 @pytest.mark.parametrize("lag", [0, 1])
 def test_pages_that_are_sampled_beside_those_that_are_not(stopping: Reader, lag: int) -> None:
     limits = [replace(FREE, temperature=(number % 3) / 2, seed=number) for number in range(len(PAGES))]
-    expected = decode_pages(stopping, PAGES, prompt=PROMPT, settings=limits).transcripts
-    greedy = decode_pages(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES)).transcripts
+    expected = plain_texts(stopping, PAGES, prompt=PROMPT, settings=limits)
+    greedy = plain_texts(stopping, PAGES, prompt=PROMPT, settings=[FREE] * len(PAGES))
     assert [one.token_ids != other.token_ids for one, other in zip(expected, greedy, strict=True)] == [
         bool(limit.temperature) for limit in limits
     ]
@@ -129,7 +125,7 @@ def test_a_cache_too_small_for_all_slots(lag: int) -> None:
     """Pages are taken off and go on later, to the same text."""
     reader = random_reader(eos_id=-1)
     limits = [FREE] * len(PAGES)
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=limits)
     shape = PoolShape.of(reader.model.language_model, torch.float32, 16)
     engine = PagedEngine(reader, replace(SMALL, slots=8, lag=lag, kv_bytes=24 * shape.block_bytes + 5))
     same(in_order(engine, items(reader, PAGES, limits)), expected)
@@ -146,11 +142,16 @@ def test_a_cache_that_does_not_hold_one_page_is_refused(stopping: Reader) -> Non
         PagedEngine(stopping, replace(SMALL, kv_bytes=shape.block_bytes))
 
 
-@pytest.mark.parametrize(("slots", "blocks"), [(16, 16 * 2), (1, 8 + 1)])
-def test_without_a_size_the_cache_holds_pages_of_a_quarter_of_the_most_and_one_of_the_most(
-    stopping: Reader, slots: int, blocks: int
+@pytest.mark.parametrize(
+    ("max_tokens", "slots", "blocks"),
+    [(48, 3, 1 + 3 * 3), (128, 3, 1 + 3 * 4), (512, 5, 1 + 5 * 8), (512, 1, 1 + 32)],
+    ids=["all of the most", "usual pages", "a quarter of the most", "one of the most"],
+)
+def test_without_a_size_the_cache_holds_usual_pages(
+    stopping: Reader, max_tokens: int, slots: int, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = PagedEngine(stopping, replace(SMALL, slots=slots, kv_bytes=None))
+    monkeypatch.setattr("ocr.decoding.gpu.paged_engine._USUAL", 64)
+    engine = PagedEngine(stopping, replace(SMALL, max_tokens=max_tokens, slots=slots, kv_bytes=None))
     assert engine._steps.pool.num_blocks == blocks
 
 
@@ -229,18 +230,12 @@ def test_a_reading_that_was_left_is_ended_by_the_next(stopping: Reader, expected
     same([page.transcript for page in sorted(found, key=lambda page: page.index)], expected)
 
 
-def chain_reader(model: ChainReader) -> Reader:
-    config = model.language_model.config
-    config.num_key_value_heads, config.head_dim = 1, VOCAB
-    return Reader(model=model, tokenizer=tokenizer())
-
-
 @pytest.mark.parametrize("lag", [0, 1])
 def test_loops_are_stopped(lag: int) -> None:
     successor = {READ: 20, 20: 21, 21: 5, **{token: token + 1 for token in range(5, 16)}, 16: 5}
-    reader = chain_reader(ChainReader(successor))
+    reader = Reader(model=ChainReader(successor), tokenizer=tokenizer())
     limits, pages = [DecodeSettings(ngram_size=0, loop_tokens=100)], [vision(4, width=VOCAB)]
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     engine = PagedEngine(reader, EngineSettings(slots=1, lag=lag, kv_bytes=1 << 24))
     same(in_order(engine, items(reader, pages, limits)), expected)
     assert expected[0].finish == "loop"
@@ -249,7 +244,7 @@ def test_loops_are_stopped(lag: int) -> None:
 def test_logits_that_are_not_numbers_are_an_error() -> None:
     model = ChainReader(UP_TO_THE_END)
     torch.nn.init.constant_(model.lm_head.weight, math.nan)
-    reader = chain_reader(model)
+    reader = Reader(model=model, tokenizer=tokenizer())
     engine = PagedEngine(reader, EngineSettings(slots=1, kv_bytes=1 << 24))
     with pytest.raises(DecodeError, match="not numbers"):
         list(engine.read(items(reader, [vision(4, width=VOCAB)], [DecodeSettings()])))
@@ -266,7 +261,7 @@ def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
     width = small.model.config.language.hidden_size
     pages = [vision(length, seed, width) for seed, length in enumerate((40, 25, 40))]
     limits = [DecodeSettings(max_tokens=length, ngram_size=4, ngram_window=30) for length in (90, 60, 70)]
-    expected = decode_pages(small, pages, prompt=small.prompt, settings=limits).transcripts
+    expected = plain_texts(small, pages, prompt=small.prompt, settings=limits)
     engine = PagedEngine(small, EngineSettings(slots=2, lag=lag, max_tokens=128, kv_bytes=1 << 26))
     # Its logits are some 30 times as large as the tiny readers', and so is their rounding: 1.4e-4 with AVX-512.
     same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected, within=1e-3)

@@ -1,4 +1,4 @@
-"""decode_pages through the paged engine, on a CPU: the same pages as without, and what happens without memory."""
+"""The reader around the paged engine, on a CPU: the same pages batch after batch, and what happens without memory."""
 
 import time
 from collections.abc import Iterator
@@ -8,19 +8,23 @@ from typing import Any
 import pytest
 import torch
 
-from ocr.decoding import decode_pages as decoding
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu import reader as paged_reader
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRequest
 from ocr.model.prompt import PromptError, encode_prompt, splice
-from tests.ocr.decoding.drafts import Knowing
+from ocr.types import Transcript
 from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, SMALL, random_reader, same
+from tests.ocr.decoding.plain import plain_texts
+from tests.ocr.decoding.test_reading import in_order, requests
 from tests.ocr.tiny_reader import Reader
 
 LIMITS = [replace(FREE, max_tokens=count) for count in (120, 22, 23, 10, 90, 34, 8, 64)]
+
+
+def texts(paged: PagedReader) -> list[Transcript]:
+    return in_order(paged.read(requests(PAGES, LIMITS), PROMPT))
 
 
 @pytest.fixture
@@ -28,43 +32,28 @@ def reader() -> Reader:
     return random_reader(eos_id=-1)
 
 
-def no_slots(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unused(*_: Any, **__: Any) -> None:
-        raise AssertionError("read without the paged engine")
-
-    monkeypatch.setattr(decoding, "Engine", unused)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("slots", [1, 3, 8])
 @pytest.mark.parametrize("eos_id", [-1, 20])
-def test_the_same_pages_batch_after_batch(slots: int, eos_id: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_pages_batch_after_batch(slots: int, eos_id: int) -> None:
     reader = random_reader(eos_id)
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS)
-    no_slots(monkeypatch)
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
     paged = PagedReader(reader, replace(SMALL, slots=slots))
-    output = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged)
-    same(output.transcripts, expected.transcripts)
-    assert output.num_steps == expected.num_steps
-    assert output.num_tokens == expected.num_tokens
-    assert output.prefill_s > 0
-    assert output.generate_s > 0
-    turned = decode_pages(reader, PAGES[::-1], prompt=PROMPT, settings=LIMITS[::-1], paged=paged)
-    same(turned.transcripts[::-1], expected.transcripts)
-    assert turned.prefill_s < output.prefill_s + output.generate_s + turned.generate_s
+    same(texts(paged), expected)
+    same(in_order(paged.read(requests(PAGES[::-1], LIMITS[::-1]), PROMPT))[::-1], expected)
 
 
 def test_no_pages_and_a_wrong_prompt(reader: Reader) -> None:
     paged = PagedReader(reader, SMALL)
-    assert decode_pages(reader, [], prompt=PROMPT, settings=[], paged=paged).transcripts == []
+    assert list(paged.read([], PROMPT)) == []
     with pytest.raises(PromptError):
-        decode_pages(reader, PAGES[:1], prompt="none", settings=[FREE], paged=paged)
+        paged.read(requests(PAGES[:1], [FREE]), "none")
 
 
 def test_memory_that_runs_out_reaches_the_caller_and_the_next_batch_has_an_engine(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
     paged = PagedReader(reader, SMALL)
 
     def failing(*_: Any, **__: Any) -> Any:
@@ -73,16 +62,12 @@ def test_memory_that_runs_out_reaches_the_caller_and_the_next_batch_has_an_engin
     with monkeypatch.context() as patch:
         patch.setattr(reader.model.language_model, "forward", failing)
         with pytest.raises(torch.OutOfMemoryError):
-            decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged)
-    no_slots(monkeypatch)
-    same(decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged).transcripts, expected)
+            texts(paged)
+    assert paged.ready()
+    same(texts(paged), expected)
 
 
-@pytest.mark.slow
-def test_without_room_for_an_engine_pages_are_read_all_the_same(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+def test_without_room_for_an_engine_it_is_not_ready(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     paged = PagedReader(reader, SMALL)
     paged.close()
 
@@ -91,7 +76,6 @@ def test_without_room_for_an_engine_pages_are_read_all_the_same(
 
     monkeypatch.setattr(paged_reader, "PagedEngine", too_little)
     assert not paged.ready()
-    same(decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged).transcripts, expected)
 
 
 def test_without_kernels_none_is_opened(reader: Reader) -> None:
@@ -122,19 +106,15 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
         PagedReader.open(reader, slots=4, max_tokens=128)
 
 
-def requests(limits: Any = LIMITS) -> list[PageRequest]:
-    return [PageRequest(vision=page, settings=limit) for page, limit in zip(PAGES, limits, strict=True)]
-
-
 @pytest.mark.slow
 def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", time.thread_time)  # what other processes take is left out
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
     asked = 0
 
     def source() -> Iterator[PageRequest | None]:
         nonlocal asked
-        for request in requests():
+        for request in requests(PAGES, LIMITS):
             yield None
             asked += 1
             yield request
@@ -161,31 +141,21 @@ def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -> None:
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS).transcripts
+    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
     paged = PagedReader(reader, SMALL)
 
     def failing() -> Iterator[PageRequest]:
-        yield from requests()[:4]
+        yield from requests(PAGES, LIMITS)[:4]
         raise RuntimeError("no more")
 
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no more"):
             list(paged.read(failing(), PROMPT))
-        broken = paged.read(requests(), PROMPT)
+        broken = paged.read(requests(PAGES, LIMITS), PROMPT)
         next(broken)
         broken.close()  # type: ignore[attr-defined]
     assert paged.ready()
-    same(decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, paged=paged).transcripts, expected)
-
-
-def test_drafts_reach_the_engine(reader: Reader) -> None:
-    expected = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS)
-    drafts = [Knowing(page.token_ids) for page in expected.transcripts]
-    paged = PagedReader(reader, SMALL)
-    found = decode_pages(reader, PAGES, prompt=PROMPT, settings=LIMITS, drafts=drafts, paged=paged)
-    same(found.transcripts, expected.transcripts)
-    assert paged.stats.accepted > 0
-    assert sum(found.num_steps) < sum(expected.num_steps)
+    same(texts(paged), expected)
 
 
 def test_a_prompt_is_spliced_as_everywhere(reader: Reader) -> None:

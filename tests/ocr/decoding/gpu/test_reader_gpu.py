@@ -9,14 +9,12 @@ from PIL import Image
 
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding import decode_pages as decoding
-from ocr.decoding.decode_pages import DecodeOutput, decode_pages
 from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.reader import PagedReader
+from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
-from ocr.speculative.page_draft import drafts_for
 from ocr.transcript import grounding
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import open_paged
@@ -27,27 +25,18 @@ LETTER = TESTS / "samples" / "letter.png"
 TRUTH = (TESTS / "truth" / "letter.png" / "1.txt").read_text(encoding="utf-8")
 
 
-def read_letters(
-    loaded: LoadedModel, paged: PagedReader | None, copies: int, *, drafts: bool = False
-) -> tuple[list[str], DecodeOutput]:
-    """The text of so many copies, and what decoding says of them. drafts: of what it says."""
+def read_letters(loaded: LoadedModel, paged: PagedReader, copies: int) -> list[str]:
+    """The text of so many copies of a letter, all read well."""
     with Image.open(LETTER) as picture:
         pixels = np.asarray(picture.convert("RGB"))
     with torch.inference_mode():
         (tokens,) = loaded.model.encoder.encode([views(pixels, "gundam", 6)])
-    source = drafts_for(loaded.tokenizer)
-    output = decode_pages(
-        loaded,
-        [tokens] * copies,
-        prompt=loaded.prompt,
-        settings=[settings_for("image")] * copies,
-        drafts=[source.of(TRUTH) for _ in range(copies)] if drafts else None,
-        paged=paged,
-    )
+    request = PageRequest(vision=tokens, settings=settings_for("image"))
+    found = list(paged.read([request] * copies, loaded.prompt))
+    assert [page.transcript.finish for page in found] == ["eos"] * copies
+    assert all(page.prefill_s > 0 and page.generate_s > 0 for page in found)
     height, width = pixels.shape[:2]
-    return [
-        grounding.parse(page.raw, width_px=width, height_px=height).text for page in output.transcripts
-    ], output
+    return [grounding.parse(page.transcript.raw, width_px=width, height_px=height).text for page in found]
 
 
 @pytest.mark.gpu
@@ -56,17 +45,11 @@ def test_the_shipped_model_reads_a_letter(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
-    opened = open_paged(loaded, Config.model_validate({"decode": {"drafts": True}}))
+    opened = open_paged(loaded, Config())
     assert "paged engine" not in caplog.text
     assert opened is not None
-    # Nothing else may read from here on.
-    monkeypatch.setattr(decoding, "Engine", lambda *_, **__: pytest.fail("read without the paged engine"))
     for copies in (3, 40):  # fewer than the slots, and more
         read_well(loaded, opened, copies)
-    steps = opened.stats.steps
-    output = read_well(loaded, opened, 40, drafts=True)
-    assert opened.stats.accepted > 0
-    assert opened.stats.steps - steps < 2 * max(map(len, (page.token_ids for page in output.transcripts)))
     opened.close()
     warm = PagedReader.open(loaded, slots=32, max_tokens=8192)
     assert warm._engine is not None
@@ -78,12 +61,7 @@ def test_the_shipped_model_reads_a_letter(
     warm.close()
 
 
-def read_well(loaded: LoadedModel, paged: PagedReader, copies: int, *, drafts: bool = False) -> DecodeOutput:
-    texts, output = read_letters(loaded, paged, copies, drafts=drafts)
-    assert [page.finish for page in output.transcripts] == ["eos"] * copies
-    for text in texts:
+def read_well(loaded: LoadedModel, paged: PagedReader, copies: int) -> None:
+    for text in read_letters(loaded, paged, copies):
         edits = character_edits(TRUTH, text)
         assert edits.rate < 0.05, f"character error rate {edits.rate:.2%}"
-    assert output.prefill_s > 0
-    assert output.generate_s > 0
-    return output

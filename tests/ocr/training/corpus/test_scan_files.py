@@ -64,6 +64,16 @@ def test_white_parts_a_line(reader: LineReader) -> None:
     assert line.kind == "parted"
 
 
+def test_among_handwriting_what_is_not_read_for_sure_is_handwriting(
+    reader: LineReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = LineReader.read
+    # Lines that are neither found nor read for sure are left out of what is read.
+    monkeypatch.setattr(LineReader, "read", lambda self, page, lines: read(self, page, lines)[1:])
+    found = placed(PRINTED.pixels, [], reader, handwriting=True)
+    assert [line.kind for line in found] == ["hand", "unsure", "unsure", "unsure"]
+
+
 def test_no_document_of_the_evaluation_is_trained_on() -> None:
     table = Path("tests/benchmarks/quality/sets/unseen/scans.yaml")
     sources = {source.repository: source for source in load_scan_sources()}

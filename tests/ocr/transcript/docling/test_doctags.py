@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.transcript.docling.doctags import parse
+from ocr.transcript.docling.markups import parse_doctags as parse
 from ocr.transcript.grounding import LABELS
 from ocr.types import ParsedText
 from tests.effort import effort

@@ -1,4 +1,4 @@
-"""The prompts of `ocrbatch bench decode`: pages with the text that their PDFs hold."""
+"""The prompts of `ocrbatch bench decode`: pages that show something, and random ones."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def loaded(tmp_path: Path) -> LoadedModel:
 
 
 @pytest.mark.slow
-def test_pages_come_with_their_text_layers(tmp_path: Path, loaded: LoadedModel) -> None:
+def test_pages_that_show_something_stand_in_the_prompt(tmp_path: Path, loaded: LoadedModel) -> None:
     (tmp_path / "pages").mkdir()
     document = pymupdf.open()
     for text in ("one word", "", "three"):
@@ -28,7 +28,7 @@ def test_pages_come_with_their_text_layers(tmp_path: Path, loaded: LoadedModel) 
     document[0].get_pixmap().save(tmp_path / "pages" / "b.png")
     (tmp_path / "pages" / "c.pdf").write_bytes(b"%PDF-1.7 broken")
     found = page_prompts(loaded, str(tmp_path / "pages"), 10)
-    assert [page.text_layer for page in found] == ["one word", "three", None], "the empty page shows nothing"
+    assert len(found) == 3, "the empty page shows nothing"
     for page in found:
         (start,) = [
             place
@@ -44,4 +44,3 @@ def test_random_prompts_are_as_long_as_asked_and_the_same_again(loaded: LoadedMo
     assert len(first.embeds_LD) == len(second.embeds_LD) == 40
     assert not torch.equal(first.embeds_LD, second.embeds_LD)
     assert torch.equal(random_prompts(loaded, 2, 40)[1].embeds_LD, second.embeds_LD)
-    assert first.text_layer is None

@@ -3,15 +3,15 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from ocr.decoding.cpu.slot_engine import Engine
-from ocr.decoding.requests import PageRead
+from ocr.decoding.gpu.forward.steps import DeviceSteps
+from ocr.decoding.gpu.reader import PlainReader
 from ocr.decoding.sequence.page_reading import DecodeError
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.handover import Handover
@@ -80,7 +80,7 @@ def failure(its: Ticket) -> tuple[str, str]:
 
 
 class Engines:
-    """Stands in for ocr.decoding.cpu.slot_engine.Engine; remembers the slots of each that was made."""
+    """Stands in for ocr.decoding.gpu.reader.PlainReader; remembers the slots of each that was made."""
 
     def __init__(self, tickets: Sequence[Ticket], fault: Fault) -> None:
         self.tickets, self.fault = tickets, fault
@@ -95,7 +95,7 @@ class Engines:
 
 def engines(monkeypatch: pytest.MonkeyPatch, tickets: Sequence[Ticket], fault: Fault) -> Engines:
     found = Engines(tickets, fault)
-    monkeypatch.setattr(fakes, "Engine", found)
+    monkeypatch.setattr(fakes, "PlainReader", found)
     return found
 
 
@@ -196,14 +196,14 @@ def test_an_engine_that_ends_too_early_loses_no_page(monkeypatch: pytest.MonkeyP
 
     class EndsEarly:
         def __init__(self, loaded: Any, *, prompt: str, num_slots: int, kv_bytes: int | None) -> None:
-            self._engine = Engine(loaded, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+            self._engine = PlainReader(loaded, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
             self._loses = num_slots > 1
 
         def read(self, requests: Any, check: Any = None) -> Any:
             reads = list(self._engine.read(requests, check))
             yield from reads[1:] if self._loses else reads
 
-    monkeypatch.setattr(fakes, "Engine", EndsEarly)
+    monkeypatch.setattr(fakes, "PlainReader", EndsEarly)
     read_all(tickets, slots=3)
     assert [text(its) for its in tickets] == [TEXT] * 3
 
@@ -349,7 +349,7 @@ def test_an_engine_that_fails_before_it_reads_ends_the_run(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ValueError("no such prompt")
 
-    monkeypatch.setattr(fakes, "Engine", broken)
+    monkeypatch.setattr(fakes, "PlainReader", broken)
     with pytest.raises(PipelineError, match="cannot read: ValueError: no such prompt"):
         read_all([ticket(0)])
 
@@ -375,15 +375,15 @@ def test_a_loop_that_is_abandoned_while_pages_are_tried_alone_ends(monkeypatch: 
 def test_the_real_engine_takes_part_in_all_this(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory that runs out in the middle of pages: those that are finished stay so, the others begin again."""
     tickets = [ticket(number) for number in range(8)]
-    real, sizes = Engine._step, []
+    real, sizes = DeviceSteps.step, []
 
-    def step(self: Engine) -> Iterator[PageRead]:
-        sizes.append(len(self._rows))
-        if len(self._rows) > 2:
+    def step(self: DeviceSteps, rows: int) -> Any:
+        sizes.append(rows)
+        if rows > 2:
             raise RuntimeError(NO_MEMORY)
-        yield from real(self)
+        return real(self, rows)
 
-    monkeypatch.setattr(Engine, "_step", step)
+    monkeypatch.setattr(DeviceSteps, "step", step)
     loop = read_all(tickets, slots=8)
     assert [text(its) for its in tickets] == [TEXT] * 8
     assert sizes[:3] == [8, 4, 2]

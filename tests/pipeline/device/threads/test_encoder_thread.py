@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.config.schema import DecodeConfig
 from pipeline.device.threads import encoder_thread
 from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
@@ -14,7 +15,7 @@ from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
 from pipeline.stages.encode import EncodedPage
 from pipeline.types import PageResult
-from tests.pipeline.device.fakes import NO_DRAFTS, FakeEncoder, loaded_reader, rendered
+from tests.pipeline.device.fakes import FakeEncoder, loaded_reader, rendered
 from tests.pipeline.runs import WAIT_S, wait_until
 
 OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
@@ -31,7 +32,7 @@ class Encoding:
         self.loop = EncoderLoop(
             loaded_reader(),
             loop_encoder,
-            NO_DRAFTS,
+            DecodeConfig(),
             incoming=self.incoming,
             outgoing=self.outgoing,
             most=most,
@@ -182,10 +183,10 @@ def test_a_page_without_a_request_costs_itself_only(monkeypatch: pytest.MonkeyPa
     """Also in a batch of which others have lost their views already."""
     real = encoder_thread.page_request
 
-    def breaks(loaded: Any, page: EncodedPage, *settings: Any) -> Any:
+    def breaks(page: EncodedPage, *settings: Any) -> Any:
         if page.rendered.page.page_index == 2:
             raise RuntimeError("a bug")
-        return real(loaded, page, *settings)
+        return real(page, *settings)
 
     monkeypatch.setattr(encoder_thread, "page_request", breaks)
     flow = Encoding(FakeEncoder(), 4)

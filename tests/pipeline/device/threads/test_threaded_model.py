@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ocr.decoding.cpu.slots import Slots
+from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.device import localizers
@@ -209,7 +209,7 @@ def test_what_ends_the_encoder_ends_the_decoder_too(config: Config, monkeypatch:
     assert alive(model) == []
 
 
-@pytest.mark.parametrize(("owner", "name"), [(RunEncoder, "encode_path"), (Slots, "step")])
+@pytest.mark.parametrize(("owner", "name"), [(RunEncoder, "encode_path"), (DeviceSteps, "step")])
 def test_the_pages_that_were_on_a_lost_device_are_known(
     owner: type, name: str, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:

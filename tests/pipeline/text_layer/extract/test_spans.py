@@ -34,13 +34,13 @@ def test_a_turned_page_is_as_it_is_shown(tmp_path):
     assert found.text == "sideways"
 
 
-def test_a_draft_s_length_is_limited(tmp_path, monkeypatch):
+def test_the_lines_length_is_limited(tmp_path, monkeypatch):
     path = written(
         tmp_path / "long.pdf", *[(20, 20.0 + 5 * number, "word " * 8) for number in range(100)], size=4
     )
     whole = as_text(read(path))
     assert whole is not None
-    monkeypatch.setattr(spans, "_DRAFT_CHARS", 500)
+    monkeypatch.setattr(spans, "_MOST_IN_LINES", 500)
     limited = as_text(read(path))
     assert limited is not None
     assert whole.startswith(limited)

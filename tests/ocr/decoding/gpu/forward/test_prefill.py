@@ -10,7 +10,6 @@ import torch
 pytest.importorskip("triton")
 from torch import Tensor
 
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import prefill, prefill_experts, steps, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.layers import ExpertsConfig
@@ -29,6 +28,7 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
     random_reader,
     same,
 )
+from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import ChainReader, RandomReader
 
 
@@ -164,7 +164,7 @@ def test_the_engine_writes_what_it_wrote() -> None:
     limits = [replace(FREE, max_tokens=9)]
     engine = PagedEngine(reader, replace(SMALL, slots=1, lag=1, graphs=False, prompts="tiles"))
     found = in_order(engine, items(reader, PAGES[3:4], limits))
-    same(found, decode_pages(reader, PAGES[3:4], prompt=PROMPT, settings=limits).transcripts)
+    same(found, plain_texts(reader, PAGES[3:4], prompt=PROMPT, settings=limits))
 
 
 def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch) -> None:

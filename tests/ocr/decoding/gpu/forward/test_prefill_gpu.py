@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOcrTextMoe
 
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import prefill_experts
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.steps import DeviceSteps
@@ -26,6 +25,7 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
     random_reader,
     same,
 )
+from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import Reader
 
 pytestmark = [
@@ -113,11 +113,11 @@ def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.d
 
 
 @pytest.mark.parametrize(("slots", "graphs"), [(1, False), (3, True), (8, True)])
-def test_the_engine_equals_decode_pages_in_fp32(slots: int, graphs: bool) -> None:
+def test_the_engine_equals_plain_decoding_in_fp32(slots: int, graphs: bool) -> None:
     reader = reader_on(torch.float32)
     pages = [replace(page, tokens_TD=page.tokens_TD.to(CUDA)) for page in PAGES]
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
-    expected = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs))
     assert engine._steps._forward.prompts == "tiles"
     same(in_order(engine, items(reader, pages, limits)), expected)

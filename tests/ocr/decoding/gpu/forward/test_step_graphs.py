@@ -12,14 +12,14 @@ from ocr.decoding.gpu.forward import step_graphs
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 
 
-def grown(slots: int, counts: list[int], tokens: int = 1) -> tuple[StepGraphs, list[int]]:
+def grown(slots: int, counts: list[int]) -> tuple[StepGraphs, list[int]]:
     """Returns what is captured while steps of this many rows follow each other."""
     made, captured = StepGraphs(slots), []
     for rows in counts:
-        if (size := made.to_capture(rows, tokens)) is not None:
-            made._captured[size, tokens] = None
+        if (size := made.to_capture(rows)) is not None:
+            made._captured[size] = None
             captured.append(size)
-        fit = made.fitting(rows, tokens)
+        fit = made.fitting(rows)
         assert fit is not None
         assert fit >= rows
     return made, captured
@@ -37,24 +37,14 @@ def test_a_size_that_is_wanted_often_is_captured() -> None:
     assert captured == [32, 8]
     assert made.fitting(5) == 8
     assert made.fitting(9) == 32
-    assert made.fitting(1) == 4 if (4, 1) in made._captured else made.fitting(1) is None
+    assert made.fitting(1) == 4 if 4 in made._captured else made.fitting(1) is None
 
 
 def test_far_too_large_is_used_only_if_nothing_else_is_there() -> None:
     made, _ = grown(256, [200])
     assert made.fitting(3) is None
     assert made.usable(3) == 256
-    assert made.usable(3, 4) is None
     assert made.to_capture(3) == 16
-
-
-@pytest.mark.parametrize(
-    ("rows", "tokens", "size"), [(200, 8, 256), (40, 16, 128), (16, 4, 64), (120, 16, 128)]
-)
-def test_steps_with_drafts_stay_within_the_most_tokens(rows: int, tokens: int, size: int) -> None:
-    made, captured = grown(256, [rows], tokens)
-    assert captured == [size]
-    assert made.fitting(rows) is None, "tokens a row are sizes of their own"
 
 
 def test_the_last_size_is_that_of_all_slots() -> None:
@@ -98,13 +88,13 @@ def test_steps_are_captured_alone_and_a_failure_costs_the_pool(monkeypatch: pyte
         if len(ran) == 9:
             raise RuntimeError("cannot be captured")
 
-    made.capture(step, 8, 1, device)
-    made.capture(step, 4, 1, device)
+    made.capture(step, 8, device)
+    made.capture(step, 4, device)
     with pytest.raises(RuntimeError, match="captured"):
-        made.capture(step, 4, 2, device)
-    made.capture(step, 2, 1, device)
+        made.capture(step, 1, device)
+    made.capture(step, 2, device)
     assert ran == [True] * 12
     assert used == [(0, 1), (0, 1), (0, 1), (0, 2)]
-    assert made.usable(4, 2) is None
+    assert 1 not in made._captured
     assert [made.usable(rows) for rows in (1, 3, 5)] == [2, 4, 8]
     assert not _GATE._capturing

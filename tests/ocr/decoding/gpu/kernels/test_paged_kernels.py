@@ -8,7 +8,6 @@ import pytest
 import torch
 
 pytest.importorskip("triton")
-from ocr.decoding.decode_pages import decode_pages
 from ocr.decoding.gpu.forward import layers, steps
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
@@ -23,7 +22,6 @@ from ocr.decoding.gpu.forward.paged_attention import (
 )
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
-from tests.ocr.decoding.drafts import Knowing
 from tests.ocr.decoding.gpu.layer_cases import one_step
 from tests.ocr.decoding.gpu.test_paged_engine import (
     FREE,
@@ -35,6 +33,7 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
     random_reader,
     same,
 )
+from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import RandomReader
 
 
@@ -212,20 +211,7 @@ def test_the_engine_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     engine = PagedEngine(reader, replace(SMALL, slots=2, lag=1, graphs=False))
     assert engine._steps.fused
     found = in_order(engine, items(reader, PAGES[:2], limits))
-    same(found, decode_pages(reader, PAGES[:2], prompt=PROMPT, settings=limits).transcripts)
-
-
-@interpreted
-def test_the_engine_with_kernels_and_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
-    reader = random_reader(eos_id=-1)
-    limits = [replace(FREE, max_tokens=count) for count in (29, 40)]
-    expected = decode_pages(reader, PAGES[:2], prompt=PROMPT, settings=limits).transcripts
-    engine = PagedEngine(reader, replace(SMALL, slots=2, lag=1, graphs=False, step_tokens=4))
-    drafts = [Knowing(page.token_ids, 0.2) for page in expected]
-    same(in_order(engine, items(reader, PAGES[:2], limits, drafts=drafts)), expected)
-    assert engine._steps.fused
-    assert engine.stats.accepted > 0
+    same(found, plain_texts(reader, PAGES[:2], prompt=PROMPT, settings=limits))
 
 
 def test_more_programs_than_the_device_has_processors() -> None:

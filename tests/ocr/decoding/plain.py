@@ -1,6 +1,6 @@
 """Plain greedy decoding, one page, one token a forward, with transformers' own cache: what the engine must equal."""
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -32,19 +32,24 @@ def read_plainly(
         hidden = language_model(
             inputs_embeds=embeds[None], past_key_values=cache, use_cache=True
         ).last_hidden_state
-        logits = reader.model.lm_head(hidden[0, -1]).float()
+        logits = reader.model.lm_head(hidden[0, -1]).float().cpu()
         gaps.append(float(-logits.topk(2).values.diff()))
-        logprobs = logits.log_softmax(-1)
-        token = choose(logits, page.ban.banned())
+        logprobs, noise = logits.log_softmax(-1), page.noise(len(logits))
+        allowed = logits.clone() if noise is None else logits + noise
+        allowed[list(page.ban.banned())] = -torch.inf
+        token = int(allowed.argmax())
         goes_on = page.take(token, float(logprobs[token]), reader.eos_id)
-        embeds = embed(torch.tensor([token]))
+        embeds = embed(torch.tensor([token], device=embeds.device))
     return page.transcript(reader.tokenizer), gaps
 
 
-def choose(logits: torch.Tensor, banned: AbstractSet[int]) -> int:
-    allowed = logits.clone()
-    allowed[list(banned)] = -torch.inf
-    return int(allowed.argmax())
+def plain_texts(
+    reader: Any, pages: Sequence[VisionTokens], *, prompt: str, settings: Sequence[DecodeSettings]
+) -> list[Transcript]:
+    """Each page's transcript, as read_plainly has it."""
+    return [
+        read_plainly(reader, page, prompt, limits)[0] for page, limits in zip(pages, settings, strict=True)
+    ]
 
 
 def assert_same(found: Transcript, plain: Transcript, gaps: list[float], tolerance: float = 1e-4) -> None:

@@ -1,24 +1,56 @@
-import math
-from dataclasses import replace
+"""What the engine writes, with PyTorch's operators alone: each page under its own limits, whatever is beside it."""
 
+import math
+import random
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 import pytest
 import torch
+from PIL import Image
+from transformers import LogitsProcessor
 
-from ocr.decoding.decode_pages import decode_pages
+from encoders.bfloat16 import multiply_in_bfloat16
+from encoders.types import VisionTokens
+from ocr.checkpoints import checkpoint
+from ocr.decoding.gpu.reader import PlainReader
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.ngram import NgramBan
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
+from ocr.imaging.tiling import views
 from ocr.model.prompt import encode_prompt, splice
+from ocr.model.reference import reference_model
 from ocr.types import Transcript
+from tests.ocr.decoding.plain import assert_same, read_plainly
 from tests.ocr.decoding.sequence.test_ngram import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
+SAMPLES = Path(__file__).parents[2] / "samples"
 FREE = DecodeSettings(max_tokens=120, ngram_size=3, ngram_window=20, loop_tokens=0)
 PAGES = [vision(length, seed) for seed, length in enumerate((20, 31, 20, 5, 31, 12))]
 
 
 def read(reader: Reader, pages: list[int], settings: DecodeSettings) -> list[Transcript]:
-    chosen = [PAGES[page] for page in pages]
-    return decode_pages(reader, chosen, prompt=PROMPT, settings=[settings] * len(pages)).transcripts
+    return texts(reader, [PAGES[page] for page in pages], [settings] * len(pages))
+
+
+def texts(
+    reader: Reader, pages: Sequence[VisionTokens], limits: Sequence[DecodeSettings]
+) -> list[Transcript]:
+    engine = PlainReader(reader, prompt=PROMPT, num_slots=max(1, len(pages)))
+    return in_order(engine.read(requests(pages, limits)))
+
+
+def requests(pages: Sequence[VisionTokens], limits: Sequence[DecodeSettings]) -> list[PageRequest]:
+    return [PageRequest(vision=page, settings=limit) for page, limit in zip(pages, limits, strict=True)]
+
+
+def in_order(found: Iterable[PageRead]) -> list[Transcript]:
+    return [page.transcript for page in sorted(found, key=lambda page: page.index)]
 
 
 def random_reader(eos_id: int) -> Reader:
@@ -95,7 +127,7 @@ def test_decoding_equals_greedy_search_without_cache() -> None:
 def chain(successor: dict[int, int], settings: DecodeSettings, num_pages: int = 1) -> list[Transcript]:
     reader = Reader(model=ChainReader(successor), tokenizer=tokenizer())
     pages = [vision(4, width=VOCAB) for _ in range(num_pages)]
-    return decode_pages(reader, pages, prompt=PROMPT, settings=[settings] * num_pages).transcripts
+    return texts(reader, pages, [settings] * num_pages)
 
 
 UP_TO_THE_END = {READ: 5, 5: 6, 6: 7, 7: EOS}
@@ -133,7 +165,7 @@ def test_limits_are_each_pages_own() -> None:
     reader = Reader(model=ChainReader({READ: 5}), tokenizer=tokenizer())
     pages = [vision(4, width=VOCAB) for _ in range(3)]
     limits = [DecodeSettings(max_tokens=count, ngram_size=0) for count in (10, 1, 17)]
-    transcripts = decode_pages(reader, pages, prompt=PROMPT, settings=limits).transcripts
+    transcripts = texts(reader, pages, limits)
     assert [transcript.token_ids for transcript in transcripts] == [(5,) * 4, (), (5,) * 11]
 
 
@@ -172,12 +204,11 @@ def test_logits_that_are_not_numbers_are_an_error() -> None:
     torch.nn.init.constant_(model.lm_head.weight, math.nan)
     reader = Reader(model=model, tokenizer=tokenizer())
     with pytest.raises(DecodeError, match="not numbers"):
-        decode_pages(reader, [vision(4, width=VOCAB)], prompt=PROMPT, settings=[settings_for("pdf")])
+        texts(reader, [vision(4, width=VOCAB)], [settings_for("pdf")])
 
 
 def test_no_pages_are_no_transcripts() -> None:
-    output = decode_pages(random_reader(EOS), [], prompt=PROMPT, settings=[])
-    assert output.transcripts == []
+    assert texts(random_reader(EOS), [], []) == []
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -187,3 +218,124 @@ def test_other_number_formats_decode(dtype: torch.dtype) -> None:
     transcripts = read(reader, [0, 3], replace(FREE, max_tokens=60))
     assert [len(transcript.token_ids) for transcript in transcripts] == [38, 53]
     assert all(logprob < 0 for transcript in transcripts for logprob in transcript.logprobs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_slots", [1, 3, 8])
+def test_every_page_equals_plain_greedy_decoding(stopping: Reader, num_slots: int) -> None:
+    limits = [replace(FREE, max_tokens=count) for count in (60, 90, 45, 22, 75, 51)]
+    order = list(range(len(PAGES)))
+    random.Random(num_slots).shuffle(order)
+    engine = PlainReader(stopping, prompt=PROMPT, num_slots=num_slots)
+    reads = list(engine.read(requests([PAGES[n] for n in order], [limits[n] for n in order])))
+    assert sorted(read.index for read in reads) == list(range(len(PAGES)))
+    for read in reads:
+        page = order[read.index]
+        assert_same(read.transcript, *read_plainly(stopping, PAGES[page], PROMPT, limits[page]))
+
+
+def test_keys_and_values_stay_within_their_bytes_and_one_page_is_always_read(stopping: Reader) -> None:
+    """A page's block has room for 512 tokens, of 3 layers of 2 heads of 16 numbers each; one block is spare."""
+    of_a_page = 512 * 2 * 3 * 2 * 16 * 4
+    expected = read(stopping, [0, 1, 2, 3], FREE)
+    for kv_bytes, most in ((3 * of_a_page, 2), (1, 1)):
+        engine = PlainReader(stopping, prompt=PROMPT, num_slots=8, kv_bytes=kv_bytes)
+        found, at_once = [], []
+        for page in engine.read(requests(PAGES[:4], [FREE] * 4)):
+            at_once.append(len(engine._reader._engine._scheduler.pages))  # type: ignore[union-attr]
+            found.append(page)
+        assert max(at_once) < most + 1
+        assert [page.token_ids for page in in_order(found)] == [page.token_ids for page in expected]
+
+
+def test_seconds_of_the_pages_add_up(stopping: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "perf_counter", time.thread_time)  # what other processes take is left out
+    engine = PlainReader(stopping, prompt=PROMPT, num_slots=3)
+    started = time.perf_counter()
+    reads = list(engine.read(requests(PAGES, [FREE] * len(PAGES))))
+    wall_s = time.perf_counter() - started
+    assert 0.5 * wall_s < sum(read.prefill_s + read.generate_s for read in reads) < wall_s
+
+
+def test_a_source_that_is_not_ready_does_not_hold_up_the_others(stopping: Reader) -> None:
+    def source() -> Iterator[PageRequest | None]:
+        for request in requests(PAGES[:3], [FREE] * 3):
+            yield from (None, None, request)
+
+    found = in_order(PlainReader(stopping, prompt=PROMPT, num_slots=4).read(source()))
+    assert [page.token_ids for page in found] == [page.token_ids for page in read(stopping, [0, 1, 2], FREE)]
+
+
+def test_layers_that_multiply_in_bfloat16_keep_their_keys_and_values_so() -> None:
+    reader = random_reader(eos_id=-1)
+    multiply_in_bfloat16(reader.model.language_model.layers)
+    engine = PlainReader(reader, prompt=PROMPT, num_slots=2)
+    (found,) = in_order(engine.read(requests(PAGES[:1], [FREE])))
+    assert engine._reader._engine is not None
+    assert engine._reader._engine._steps.pool.keys[0].dtype == torch.bfloat16
+    exact = read(random_reader(eos_id=-1), [0], FREE)[0]
+    assert len(found.token_ids) == len(exact.token_ids)
+    assert found.logprobs[0] == pytest.approx(exact.logprobs[0], abs=0.1)
+
+
+def seen_by(loaded: checkpoint.LoadedModel, name: str) -> VisionTokens:
+    with Image.open(SAMPLES / name) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    with torch.inference_mode():
+        (tokens,) = loaded.model.encoder.encode([views(pixels, "tiny", 1)])
+    return tokens
+
+
+@pytest.fixture(scope="module")
+def small() -> checkpoint.LoadedModel:
+    return checkpoint.load("small", device="cpu", dtype=torch.float32)
+
+
+@pytest.fixture(scope="module")
+def scans(small: checkpoint.LoadedModel) -> list[VisionTokens]:
+    return [seen_by(small, name) for name in ("letter.png", "fax.tiff", "photo.jpg")]
+
+
+@pytest.mark.slow
+def test_the_shipped_model_reads_real_pages_as_plain_decoding_does(
+    small: checkpoint.LoadedModel, scans: list[VisionTokens]
+) -> None:
+    limits = [DecodeSettings(max_tokens=count) for count in (190, 170, 150)]
+    plain = [
+        read_plainly(small, page, small.prompt, limit) for page, limit in zip(scans, limits, strict=True)
+    ]
+    found = in_order(small.engine(prompt=small.prompt, num_slots=3).read(requests(scans, limits)))
+    for transcript, (expected, gaps) in zip(found, plain, strict=True):
+        assert_same(transcript, expected, gaps, tolerance=1e-3)
+
+
+class _Ban(LogitsProcessor):  # type: ignore[misc]
+    """Our n-gram ban for transformers' generate, which passes the written tokens alone."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        ban = NgramBan(size=20, window=50)
+        for token in input_ids[0].tolist():
+            ban.push(token)
+        scores[0, list(ban.banned())] = -torch.inf
+        return scores
+
+
+@pytest.mark.slow
+def test_tokens_equal_transformers_generate(
+    small: checkpoint.LoadedModel, scans: list[VisionTokens], tmp_path: Path
+) -> None:
+    checkpoint.save(small.model, tmp_path, tokenizer=small.tokenizer)
+    generating = reference_model(tmp_path, small.model.config)
+    engine = small.engine(prompt=small.prompt, num_slots=1)
+    (written,) = in_order(engine.read(requests(scans[:1], [DecodeSettings(max_tokens=160)])))
+    ids = encode_prompt(small.tokenizer, small.prompt, bos_id=small.bos_id)
+    (embeds,) = splice(small.model.language_model.embed_tokens, ids, [scans[0].tokens_TD])
+    generated = generating.generate(
+        inputs_embeds=embeds[None],
+        max_new_tokens=160 - len(embeds),
+        do_sample=False,
+        eos_token_id=small.eos_id,
+        pad_token_id=small.eos_id,
+        logits_processor=[_Ban()],
+    )
+    assert tuple(generated[0].tolist()) == written.token_ids
