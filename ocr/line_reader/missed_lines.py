@@ -33,7 +33,7 @@ _AROUND_PX = 2
 # The same: white within a word, and the least height and width of what may be a letter.
 _GAP_PX, _LEAST_PX = 3, 3
 # Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many.
-_MOST_UNREAD, _MOST_PIECES = 6, 400
+_MOST_UNREAD, _MOST_PIECES = 5, 400
 # Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
 _APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
@@ -53,7 +53,7 @@ _LENGTHENED, _LESS_SURE = (
     0.1,
 )  # a lengthened line is read so surely, and by no more less surely than before
 # A page is doubtful for a line that was read so surely and has so many letters and digits.
-_LIKELY, _LIKELY_STRANGE = (0.6, 8), (0.85, 6)
+_LIKELY, _LIKELY_STRANGE = (0.75, 8), (0.85, 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,12 +175,12 @@ def with_missed(
 
 
 def _surest(darkness: Floats, row: Piece, scale: float, slope: float, reader: LineReader) -> ReadLine | None:
-    """Returns what is read in a row, whether of small letters or of capitals; None where there are none."""
+    """Returns what is read in a row, whether of small letters or of capitals; None for specks."""
     found: list[ReadLine] = []
     for letters in (_SMALL_LETTERS, _CAPITALS):
         line = _line(darkness, row, scale, slope, letters)
         found += reader.read(darkness, [line]) if line is not None else []
-        if not any(map(_num_letters, found)) or found[0].confidence > _SURELY:
+        if found and found[0].confidence > _SURELY and _num_letters(found[0]) >= _FEWEST:
             break
     return max(found, key=lambda read: read.confidence, default=None)
 

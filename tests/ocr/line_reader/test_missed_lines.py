@@ -132,7 +132,20 @@ def test_print_that_is_not_read_for_sure_is_told_of(monkeypatch: pytest.MonkeyPa
     darkness = notice(10)
     found = [its for its in read(darkness) if its.text != ROLL[2]]
     reads = shipped().read
-    monkeypatch.setattr(shipped(), "read", lambda *of: [replace(its, confidence=0.7) for its in reads(*of)])
+    monkeypatch.setattr(shipped(), "read", lambda *of: [replace(its, confidence=0.8) for its in reads(*of)])
     texts, lacks_lines = completed(darkness, found)
     assert lacks_lines
     assert ROLL[2] not in texts
+
+
+@pytest.mark.parametrize("text", ["75 / 233", "1,184.05", "SORT CODE"])
+def test_a_short_line_that_was_missed_is_read(text: str) -> None:
+    """Its letters are all as high as capitals, and its strokes as dense in some rows as those of small ones."""
+
+    def draw(page: Any) -> None:
+        page.insert_text((40, 60), ROLL[0], fontsize=11)
+        page.insert_text((300, 120), text, fontsize=11)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text == ROLL[0]]
+    assert completed(darkness, found) == ([ROLL[0], text], False)
