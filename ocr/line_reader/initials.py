@@ -1,12 +1,12 @@
 """Reads initials that are lines high, which the finder takes for pictures, and joins them with their words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from ocr.imaging.pieces import pieces
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine, shared
 from ocr.line_reader.reading import LineReader
 
@@ -71,7 +71,8 @@ def _initial(darkness: Floats, read: ReadLine, found: Sequence[ReadLine]) -> Pix
     left, right = max(0, round(line.left - _REACH * size)), round(line.left + _INTO * size)
     window = darkness[top : round(base + _MOST * size), left:right]
     ink = window > float(np.median(window)) + _INK
-    for x0, y0, x1, y1 in _pieces(ink):
+    for piece in pieces(ink):
+        x0, y0, x1, y1 = piece.x0, piece.y0, piece.x1, piece.y1
         is_high = y1 - y0 >= _LEAST * size and top + y1 >= below[0].middle - _FOOT * size
         at_top = abs(top + y0 - (base - _CAPITAL * size)) <= _TOP * size
         inside = x0 > 0 and y1 < len(ink) and left + x1 + _GAP * size >= line.left
@@ -84,27 +85,6 @@ def _follows(line: TextLine, other: TextLine) -> bool:
     """Returns whether another line is right below a line, in its column."""
     shares = min(line.right, other.right) - max(line.left, other.left) > 0
     return shares and _PITCH[0] <= (other.middle - line.middle) / line.size <= _PITCH[1]
-
-
-def _pieces(ink: npt.NDArray[np.bool_]) -> Iterator[Pixels]:
-    """Yields the boxes (x0, y0, x1, y1) of what hangs together in an image."""
-    boxes: dict[int, Pixels] = {}
-    above: list[tuple[int, int, int]] = []
-    number = 0
-    for y, row in enumerate(ink):
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], row, [False])))).tolist()
-        here: list[tuple[int, int, int]] = []
-        for a, b in zip(edges[::2], edges[1::2], strict=True):
-            met = {own for x0, x1, own in above if x0 <= b and a <= x1}
-            number += 1
-            parts = [(a, y, b, y + 1), *(boxes.pop(own) for own in met)]
-            x0, y0, x1, y1 = zip(*parts, strict=True)
-            boxes[number] = min(x0), min(y0), max(x1), max(y1)
-            above = [(c, d, number if own in met else own) for c, d, own in above]
-            here = [(c, d, number if own in met else own) for c, d, own in here]
-            here.append((a, b, number))
-        above = here
-    yield from boxes.values()
 
 
 def _is_beside(line: TextLine, box: Pixels) -> bool:

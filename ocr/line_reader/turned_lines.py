@@ -14,6 +14,7 @@ from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
 from ocr.line_reader.found_lines import Box, ReadLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
+from ocr.line_reader.missed_lines import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.orientation.detect import ANGLES, Angle, evidence
 from ocr.orientation.line_samples import reduced
@@ -27,15 +28,20 @@ _SHARED = 0.4
 _COARSE, _FINE = (1000, 24), (2000, 40)
 # One turned line of each direction has so many letters.
 _LEAST_LETTERS = 4
+_LEAST_INK_PX = 40  # of the analysis: four letters have more
 
 
-def turned_lines(grey: UInt8Array, found: Sequence[ReadLine], reader: LineReader) -> list[TurnedLines]:
+def turned_lines(
+    grey: UInt8Array, ink: PageInk, found: Sequence[ReadLine], reader: LineReader
+) -> list[TurnedLines]:
     """Returns the page's lines that do not run from left to right, by their directions; none for most pages.
 
-    grey: [H, W] uint8, in whose pixels the lines found are.
+    grey: [H, W] uint8, in whose pixels the lines found are. ink: its ink.
     """
     strange = {id(odd.line) for odd in strange_lines(found)}
     sure = [read for read in found if id(read) not in strange and _is_sure(read, _FEW)]
+    if np.count_nonzero(ink.outside(read.line for read in sure)) < _LEAST_INK_PX:
+        return []
     turns = _turns(without_lines(grey, (read.line.box for read in sure)))
     if not turns:
         return []

@@ -97,24 +97,13 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
 
 def shows_words(pixels: UInt8Array) -> bool:
     """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
-    probabilities = _coarsely(pixels, _FEW)
+    contrast = contrast_of(reduced(pixels, _COARSE_PX), ORIENTATION_INK)
+    places = chosen(find_places(print_in(contrast, ORIENTATION_INK)), _FEW)
+    if not len(places):
+        return False
+    probabilities = np.exp(shipped().log_odds(windows(contrast, places)))
     num_clear = int(np.count_nonzero(probabilities[:, :2].max(axis=1) > _CLEAR))
     return num_clear >= max(1.0, _SOME * len(probabilities))
-
-
-def num_upright(pixels: UInt8Array) -> int:
-    """Returns how many pieces of a page are clearly text that is upright. pixels: [H, W, 3] or [H, W] uint8."""
-    return int(np.count_nonzero(_coarsely(pixels, _MANY)[:, 0] > _CLEAR))
-
-
-def _coarsely(pixels: UInt8Array, num_pieces: int) -> Floats:
-    """Returns the probabilities of up to num_pieces pieces of the page as it stands: upright, upside down, no text."""
-    contrast = contrast_of(reduced(pixels, _COARSE_PX), ORIENTATION_INK)
-    places = chosen(find_places(print_in(contrast, ORIENTATION_INK)), num_pieces)
-    if not len(places):
-        return np.zeros((0, 3), np.float32)
-    probabilities: Floats = np.exp(shipped().log_odds(windows(contrast, places)))
-    return probabilities
 
 
 def _said(frame: Floats, way: int) -> tuple[float, int]:

@@ -8,18 +8,17 @@ import numpy as np
 
 from encoders.views import UInt8Array
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.faint_print import are_faint, darkened, darkness_between, without_lines
+from ocr.line_reader.faint_print import are_faint, darkened, darkness_between
 from ocr.line_reader.found_lines import Box, ReadLine, TextLine, shared
 from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
+from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
-from ocr.line_reader.unread_ink import unread_ink
-from ocr.orientation.detect import num_upright
 from ocr.types import Block, ParsedText, Word
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings
@@ -40,8 +39,6 @@ _LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
 # over 41%, pen marks and stamps included.
 _MOST_UNREAD = 0.7
-# Pieces that look like upright print once all lines are painted over: two at most on 46 pages, of hands.
-_FEWEST_PIECES = 3
 _MISSED = "text stands on it that was not read"
 _UNREAD = "most of its marks were not read: handwriting, perhaps, or a drawing"
 
@@ -58,10 +55,12 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         grey = darkened(rendered.grey)
         darkness = darkness_of(grey)
         found = with_initials(darkness, reader.read(darkness, reader.find(darkness)), reader)
-        turned = turned_lines(grey, found, reader)
+        ink = PageInk.of(grey)
+        turned = turned_lines(grey, ink, found, reader)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]
-        found = _with_faint(rendered.colour, grey, found, beside, reader)
+        found, lacks_lines = with_missed(ink, darkness, found, beside, reader)
+        found, lacks_faint = _with_faint(rendered.colour, grey, found, beside, reader)
         upright = lines_of_text(found)
         lines = [*upright, *(read for part in turned for read in part.lines)]
         rules = [read for read in found if read.is_rule]
@@ -70,9 +69,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         written = [line for line in strange if any(line.line is kept for kept in upright)]
         parsed, confidence = rated(page_text(upright, turned), signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, grey)
-        seen = [*(read.line.box for read in (*upright, *rules)), *beside] if lines else []
-        is_unread = unread_ink(grey, seen) > _MOST_UNREAD
-        is_missed = bool(lines) and not is_unread and num_upright(without_lines(grey, seen)) >= _FEWEST_PIECES
+        seen = [read.line for read in (*upright, *rules)] if lines else []
+        is_unread = ink.unread(seen, beside) > _MOST_UNREAD
         is_large = not parsed.text.strip() and shows_large_print(grey, reader)
     result = PageResult(
         page=rendered.page,
@@ -89,8 +87,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     result = unread(result)
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)
-    if is_unread or is_missed:
-        result = doubted(result, _MISSED if is_missed else _UNREAD)
+    if is_unread or lacks_faint or lacks_lines:
+        result = doubted(result, _UNREAD if is_unread else _MISSED)
     if is_in_doubt(strange, found):
         result = of_no_language(result, [line.line.text for line in written])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
@@ -99,33 +97,39 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
 
 def _with_faint(
     colour: UInt8Array | None, grey: UInt8Array, found: list[ReadLine], beside: list[Box], reader: LineReader
-) -> list[ReadLine]:
+) -> tuple[list[ReadLine], bool]:
     """Returns the lines with those of faint and of light print, which can be read once they are dark.
 
-    Where some of them were torn, all faint lines are looked at again. beside: where other lines are.
+    And whether there is more of it, not read for sure. Where some of them were torn, all faint lines are looked at
+    again. beside: where other lines are.
     """
     boxes = [read.line.box for read in found]
     darkness = darkness_between(grey, [*boxes, *beside], colour)
     if darkness is None and not _are_torn(found):
-        return found
+        return found, False
     are_again = are_faint(grey, boxes)
     faint = [read for read, is_again in zip(found, are_again, strict=True) if is_again]
     if darkness is None and not _are_torn(faint):
-        return found
-    kept = [box for box, is_again in zip(boxes, are_again, strict=True) if not is_again]
+        return found, False
+    kept = [read for read, is_again in zip(found, are_again, strict=True) if not is_again]
     if faint:
-        darkness = darkness_between(grey, [*kept, *beside], colour)
+        darkness = darkness_between(grey, [*(read.line.box for read in kept), *beside], colour)
     if darkness is None:
-        return found
+        return found, False
+    ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
+    seen_now = [*kept, *reader.read(darkness, reader.find(darkness))]
+    again, lacks_lines = with_missed(ink, darkness, seen_now, beside, reader)
     lines = [
         line
-        for line in reader.read(darkness, reader.find(darkness))
-        if line.confidence > _SURE and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
+        for line in again
+        if line not in kept
+        and line.confidence > _SURE
+        and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
     ]
     seen = {
         id(read) for read in faint if sum(shared(read.line.box, line.line.box) for line in lines) > _COVERED
     }
-    return [*(read for read in found if id(read) not in seen), *lines]
+    return [*(read for read in found if id(read) not in seen), *lines], lacks_lines
 
 
 def _are_torn(lines: Sequence[ReadLine]) -> bool:

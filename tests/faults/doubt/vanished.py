@@ -1,22 +1,24 @@
 """Counts pages that pass for read although text of them vanished: `python -m tests.faults.doubt.vanished PAGE ...`.
 
-Pictures of ordinary pages are read as they are, and with a finder that loses a line, three lines, or the right half of
-one, each of 25 letters or more.
+Pictures of ordinary pages are read as they are, and with a finder that loses lines of four letters or more: one, three,
+the two at the page's head, the one in the largest type; or a part of a long one: its right half, its first word, its
+last letters. A page is whole if what vanished is in its text nevertheless.
 """
 
 import random
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from rapidfuzz import fuzz
 
 from ocr.imaging import planes
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.settings import TileSettings
@@ -25,7 +27,9 @@ from pipeline.stages.render import PageImage
 from pipeline.stages.tile import tile
 from pipeline.types import Page, PageResult, RenderedPage
 
-_LONG = 25
+_LEAST, _LONG = 4, 25
+_SURE = 0.85  # of a line that vanishes
+_ALIKE = 90  # per cent of a line's letters that are in its page's text, one after the other
 Loss = Callable[[list[TextLine], Sequence[TextLine]], list[TextLine]]
 
 
@@ -52,15 +56,18 @@ def without(found: list[TextLine], gone: Sequence[TextLine]) -> list[TextLine]:
     return [line for line in found if line not in gone]
 
 
-def halved(found: list[TextLine], gone: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines, those that vanish without their right halves."""
-    halves = [
-        replace(
-            line, right=(line.left + line.right) // 2, baseline=line.baseline[: (line.right - line.left) // 2]
-        )
-        for line in gone
-    ]
-    return [*without(found, gone), *halves]
+def cut(begin: float, end: float) -> Loss:
+    """Returns what leaves of the lines that vanish only the part between two places: shares of their width."""
+
+    def losing(found: list[TextLine], gone: Sequence[TextLine]) -> list[TextLine]:
+        parts = []
+        for line in gone:
+            first, last = (round(share * (line.right - line.left)) for share in (begin, end))
+            baseline = line.baseline[first:last]
+            parts.append(replace(line, left=line.left + first, right=line.left + last, baseline=baseline))
+        return [*without(found, gone), *parts]
+
+    return losing
 
 
 def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineReader) -> PageResult:
@@ -79,6 +86,28 @@ def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineRead
     return read_lines(rendered, reader)
 
 
+def losses(lines: Sequence[ReadLine], random_: random.Random) -> Iterator[tuple[str, list[ReadLine], Loss]]:
+    """Yields how text of a page vanishes: a name, the lines of which something does, and what is left of the page."""
+    long = [its for its in lines if len(its.text) >= _LONG] or lines
+    yield "a line", random_.sample(long, 1), without
+    yield "three lines", random_.sample(lines, 3), without
+    yield "the head", sorted(lines, key=lambda its: its.line.middle)[:2], without
+    yield "large type", [max(lines, key=lambda its: its.line.size)], without
+    yield "half a line", random_.sample(long, 1), cut(0, 0.5)
+    line = random_.choice(long)
+    if len(line.words) > 1:
+        width, places = line.line.right - line.line.left, line.words
+        yield "the first word", [line], cut((places[1].left - line.line.left) / width, 1)
+        last = 0.6 * places[-1].left + 0.4 * places[-1].right
+        yield "the last letters", [line], cut(0, (last - line.line.left) / width)
+
+
+def lacking(result: PageResult, gone: Sequence[ReadLine]) -> list[str]:
+    """Returns which lines of those that vanished are not in a page's text."""
+    text = "".join(result.parsed.text.split()) if result.parsed else ""
+    return [its.text for its in gone if fuzz.partial_ratio("".join(its.text.split()), text) < _ALIKE]
+
+
 def main(paths: Sequence[str]) -> None:
     """Prints how many pages end with which status, as they are and by what vanished."""
     reader = Forgetful.load(find_directory("small") / LINES)
@@ -89,21 +118,23 @@ def main(paths: Sequence[str]) -> None:
         grey = np.asarray(Image.open(path).convert("L"))
         reader.losing = None
         darkness = darkness_of(darkened(grey))
-        lines = [its.line for its in reader.read(darkness, reader.find(darkness)) if len(its.text) >= _LONG]
+        lines = [
+            its
+            for its in reader.read(darkness, reader.find(darkness))
+            if sum(map(str.isalnum, its.text)) >= _LEAST and its.confidence > _SURE
+        ]
         whole = read(grey, reader)
         seen["as it is", whole.status] += 1
         if whole.status != "ok" or len(lines) < 6:
             continue
-        for name, number, losing in (
-            ("a line", 1, without),
-            ("three lines", 3, without),
-            ("half a line", 1, halved),
-        ):
-            chosen = random_.sample(lines, number)
-            reader.losing, reader.gone = losing, [(line.left, round(line.middle)) for line in chosen]
+        for name, chosen, losing in losses(lines, random_):
+            reader.losing = losing
+            reader.gone = [(its.line.left, round(its.line.middle)) for its in chosen]
             result = read(grey, reader)
-            seen[name, result.status] += 1
-            print(Path(path).name[:40], name, result.status, result.doubt or "", flush=True)
+            lacks = lacking(result, chosen)
+            seen[name, result.status if lacks else "whole"] += 1
+            if lacks:
+                print(Path(path).name[:40], name, result.status, result.doubt or "", lacks, flush=True)
     for (name, status), number in sorted(seen.items()):
         print(f"{name}: {number} {status}")
 

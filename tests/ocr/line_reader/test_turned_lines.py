@@ -6,6 +6,7 @@ import pytest
 
 from encoders.views import UInt8Array
 from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines
+from ocr.line_reader.missed_lines import PageInk
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
@@ -35,7 +36,7 @@ def drawn(*texts: tuple[tuple[float, float], str, dict[str, object]]) -> UInt8Ar
 def read(grey: UInt8Array, reader: LineReader) -> tuple[ParsedText, list[TurnedLines]]:
     darkness = darkness_of(grey)
     found = reader.read(darkness, reader.find(darkness))
-    turned = turned_lines(grey, found, reader)
+    turned = turned_lines(grey, PageInk.of(grey), found, reader)
     return page_text(without_turned(found, turned), turned), turned
 
 
@@ -81,7 +82,7 @@ def test_an_upright_page_is_not_looked_at_again(reader: LineReader, monkeypatch:
     darkness = darkness_of(page)
     found = reader.read(darkness, reader.find(darkness))
     monkeypatch.setattr(reader, "find", None)
-    assert turned_lines(page, found, reader) == []
+    assert turned_lines(page, PageInk.of(page), found, reader) == []
 
 
 @pytest.mark.parametrize(

@@ -293,15 +293,39 @@ def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
     assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}
 
 
-@pytest.mark.parametrize("losing", [vanished.without, vanished.halved])
-def test_a_page_of_which_lines_were_not_found_is_doubtful(losing: vanished.Loss) -> None:
-    forgetful = vanished.Forgetful.load(find_directory("small") / LINES)
-    assert isinstance(forgetful, vanished.Forgetful)
+@pytest.fixture(scope="module")
+def forgetful() -> vanished.Forgetful:
+    reader = vanished.Forgetful.load(find_directory("small") / LINES)
+    assert isinstance(reader, vanished.Forgetful)
+    return reader
+
+
+@pytest.mark.parametrize("losing", [vanished.without, vanished.cut(0, 0.5), vanished.cut(0.3, 1)])
+def test_a_page_of_which_lines_were_not_found_is_whole(
+    forgetful: vanished.Forgetful, losing: vanished.Loss
+) -> None:
     page = rendered(LETTER)
     assert page.grey is not None
-    assert read_lines(page, forgetful).status == "ok"
+    forgetful.losing = None
+    whole = read_lines(page, forgetful)
     found = forgetful.find(darkness_of(darkened(page.grey)))
     long = sorted(found, key=lambda line: line.left - line.right)[:2]
     forgetful.losing, forgetful.gone = losing, [(line.left, round(line.middle)) for line in long]
     result = read_lines(page, forgetful)
-    assert (result.status, result.doubt) == ("doubtful", "text stands on it that was not read")
+    assert result.parsed is not None
+    assert whole.parsed is not None
+    assert (result.status, result.parsed.text) == ("ok", whole.parsed.text)
+
+
+@pytest.mark.parametrize("inks", [[BLACK, (190, 190, 190)], [BLACK, (255, 165, 0)]])
+def test_a_pale_line_that_was_not_found_is_read(
+    forgetful: vanished.Forgetful, tmp_path: Path, inks: list[tuple[int, ...]]
+) -> None:
+    page = picture_of(tmp_path / "a.png", WHITE, *inks)
+    forgetful.losing, forgetful.gone = (
+        (lambda found, gone: [line for line in found if abs(line.middle - 160) > 20]),
+        [],
+    )
+    result = read_lines(page, forgetful)
+    assert result.parsed is not None
+    assert result.parsed.text.split() == " ".join(NOTICE).split()

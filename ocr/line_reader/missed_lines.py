@@ -1,0 +1,295 @@
+"""Reads lines, and ends of lines, that the finder missed: where a page's ink stands in a row that no line covers.
+
+On most pages no such ink is left. A row of it tells by itself where a line's baseline is, and how large its type; only
+what is then read for sure is text: of signatures, stamps and drawings next to nothing is.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PIL import Image
+
+from encoders.views import UInt8Array
+from ocr.imaging.ink import find_ink
+from ocr.imaging.measures import ASCENT, DESCENT, ONE_ROW
+from ocr.imaging.pieces import Piece, pieces
+from ocr.imaging.profiles import Mask
+from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
+from ocr.line_reader.language import strange_lines
+from ocr.line_reader.line_images import normalised
+from ocr.line_reader.reading import LineReader
+
+# Pages are analysed with about so many pixels, A4 at 90 dpi: pen strokes are two of them wide, and it takes some 15 ms.
+_ANALYSIS_PX = 750_000
+# A quarter as high and as wide, for type that is higher than so many of its pixels.
+_COARSE_PX, _COARSE_LEAST_PX = _ANALYSIS_PX // 16, 7
+# Less ink than this share of the page is a mark or two. On 461 photographs and drawings without print more than this
+# share is picture, or the paper is darker than this, or less is ink; on 13 handwritten pages none of these.
+_LEAST_INK, _MOST_PICTURE, _LEAST_PAPER = 0.008, 0.03, 150
+# Around a line, in pixels of the analysis: specks and the ends of letters.
+_AROUND_PX = 2
+# The same: white within a word, and the least height and width of what may be a letter.
+_GAP_PX, _LEAST_PX = 3, 3
+# Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many.
+_MOST_UNREAD, _MOST_PIECES = 5, 400
+# Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
+# they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
+_APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
+_LEAST_SHAPE = 1.5  # a row is so many times as wide as high
+# How high small letters and capitals are, in type sizes, where rows of pixels with so much of the ink of the fullest
+# ones, one in so many, are theirs. Fewer rows in between, of their height, may have less.
+_SMALL_LETTERS, _CAPITALS, _FULLEST, _HOLE = (0.43, 0.4), (0.7, 0.15), 8, 0.12
+_INK = 0.4
+# In type sizes: how far from a line's end a row may begin that goes on in it; and where the line above or below spans
+# the white between them, up to so much below; how high the row is, and where it stands.
+_BESIDE, _SPANNED, _NEXT, _WITHIN = 0.8, 2.5, 2.0, 1.5
+_HEIGHTS, _ABOVE, _BELOW = (0.2, 1.35), 0.9, 0.4
+# What is read for sure is text with so many letters and digits; fewer must be surer.
+_SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
+_LENGTHENED, _LESS_SURE = (
+    0.85,
+    0.1,
+)  # a lengthened line is read so surely, and by no more less surely than before
+# A page is doubtful for a line that was read so surely and has so many letters and digits.
+_LIKELY, _LIKELY_STRANGE = (0.75, 8), (0.85, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageInk:
+    """A page's ink without rules and pictures, [h, w], the page reduced by scale.
+
+    may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
+    coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
+    """
+
+    text: Mask
+    scale: float
+    may_be_written: bool
+    coarse: "PageInk | None" = None
+
+    @classmethod
+    def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
+        """Returns the ink of a page, [H, W] uint8, reduced to at most so many pixels."""
+        scale = min(1.0, math.sqrt(most_px / grey.size))
+        height, width = (max(1, round(side * scale)) for side in grey.shape)
+        page = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
+        found = find_ink(page)
+        coarse = cls.of(np.asarray(page), _COARSE_PX) if most_px > _COARSE_PX else None
+        return cls(
+            text=found.text,
+            scale=scale,
+            may_be_written=bool(
+                np.median(np.asarray(page)) >= _LEAST_PAPER
+                and np.count_nonzero(found.text) >= _LEAST_INK * found.text.size
+                and np.mean(found.pictures) <= _MOST_PICTURE
+            ),
+            coarse=coarse and replace(coarse, scale=coarse.scale * scale),
+        )
+
+    def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:
+        """Returns the ink that is neither of these lines nor in these boxes, [h, w]."""
+        height, width = self.text.shape
+        # 1 where something covered begins in a column, -1 below it.
+        edges = np.zeros((height + 1, width), np.int16)
+
+        def cover(x: "np.ndarray[tuple[int], np.dtype[np.intp]]", top: Floats, foot: Floats) -> None:
+            for side, ends, step in ((-_AROUND_PX, top, 1), (_AROUND_PX + 1, foot, -1)):
+                edges[np.clip(ends * self.scale + side, 0, height).astype(np.intp), x] += np.int16(step)
+
+        for line in lines:
+            x = self._columns(line.left, line.right)
+            own = np.clip(((x + 0.5) / self.scale).astype(np.intp) - line.left, 0, len(line.baseline) - 1)
+            base = line.baseline[own]
+            cover(x, base - ASCENT * line.size, base + DESCENT * line.size)
+        for x0, y0, x1, y1 in boxes:
+            x = self._columns(x0, x1)
+            cover(x, np.full(len(x), y0, np.float32), np.full(len(x), y1, np.float32))
+        return self.text & (np.cumsum(edges, axis=0, dtype=np.int16)[:-1] <= 0)
+
+    def _columns(self, left: float, right: float) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+        first = max(0, int(left * self.scale) - _AROUND_PX)
+        return np.arange(first, max(first, min(self.text.shape[1], int(right * self.scale) + _AROUND_PX + 1)))
+
+    def unread(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> float:
+        """Returns the share of the ink outside these lines and boxes, 0 where that need not be writing."""
+        if not self.may_be_written:
+            return 0.0
+        return int(np.count_nonzero(self.outside(lines, boxes))) / int(np.count_nonzero(self.text))
+
+    def rows(self, outside: Mask, size: float) -> list[Piece]:
+        """Returns what of the ink outside lines stands in rows, the largest first. size: the page's type size."""
+        found: list[Piece] = []
+        largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
+            :_MOST_PIECES
+        ]
+        for piece in sorted(largest, key=lambda piece: piece.x0):
+            near = [row for row in found if _are_one_row(row, piece, _APART * size * self.scale)]
+            if near:
+                max(near, key=lambda row: _in_common(row, piece)).take(piece)
+            else:
+                found.append(piece)
+        kept = [row for row in found if row.height >= _LEAST_PX and row.width >= _LEAST_PX]
+        return sorted(kept, key=lambda row: -row.width * row.height)
+
+
+def with_missed(
+    ink: PageInk, darkness: Floats, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
+) -> tuple[list[ReadLine], bool]:
+    """Returns the lines, lengthened where ink goes on beside them, with those of rows of ink that are no line's.
+
+    And whether one more is likely text, but was not read for sure. ink, darkness: of the page, darkness [H, W] in 0..1.
+    boxes: where other lines are.
+    """
+    lines, is_doubtful = list(found), False
+    if not found:
+        return lines, is_doubtful
+    slope, size = _slope(lines), float(np.median([read.line.size for read in lines]))
+    for look, least_px in ((ink, _LEAST_PX), (ink.coarse, _COARSE_LEAST_PX)):
+        if look is None:
+            continue
+        outside = look.outside((read.line for read in lines if read.text.strip() or read.is_rule), boxes)
+        num_unread = 0
+        for row in look.rows(outside, size):
+            if num_unread == _MOST_UNREAD:
+                break
+            if row.height < least_px:
+                continue
+            if (before := _that_goes_on(lines, row, look.scale)) is not None:
+                longer = _lengthened(before.line, row, look.scale, slope, darkness.shape[1])
+                again = reader.read(darkness, [longer])
+                if again and _is_more(again[0], before):
+                    lines[lines.index(before)] = again[0]
+                    continue
+            if row.width < _LEAST_SHAPE * row.height:
+                continue
+            best = _surest(darkness, row, look.scale, slope, reader)
+            if best is not None and _is_sure(best):
+                lines.append(best)
+                num_unread = 0
+            else:
+                num_unread += 1
+                is_doubtful |= best is not None and _is_likely(best)
+    return lines, is_doubtful
+
+
+def _surest(darkness: Floats, row: Piece, scale: float, slope: float, reader: LineReader) -> ReadLine | None:
+    """Returns what is read in a row, whether of small letters or of capitals; None for specks."""
+    found: list[ReadLine] = []
+    for letters in (_SMALL_LETTERS, _CAPITALS):
+        line = _line(darkness, row, scale, slope, letters)
+        found += reader.read(darkness, [line]) if line is not None else []
+        if found and found[0].confidence > _SURELY and _num_letters(found[0]) >= _FEWEST:
+            break
+    return max(found, key=lambda read: read.confidence, default=None)
+
+
+def _in_common(row: Piece, piece: Piece) -> int:
+    return min(row.y1, piece.y1) - max(row.y0, piece.y0)
+
+
+def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
+    high, low = max(row.height, piece.height), min(row.height, piece.height)
+    return (
+        piece.x0 - row.x1 < max(_APART * high, least_px)
+        and _in_common(row, piece) >= _SHARED_HEIGHT * low
+        and (high < _ALIKE * low or piece.height <= _LEAST_PX >= piece.width - _LEAST_PX)
+    )
+
+
+def _slope(lines: Iterable[ReadLine]) -> float:
+    """Returns by how much the page's lines go down, in pixels down a pixel to the right."""
+    long = [read.line for read in lines if read.line.right - read.line.left > 6 * read.line.size]
+    slopes = [float(line.baseline[-1] - line.baseline[0]) / (line.right - line.left) for line in long]
+    return float(np.median(slopes)) if slopes else 0.0
+
+
+def _that_goes_on(lines: Sequence[ReadLine], row: Piece, scale: float) -> ReadLine | None:
+    """Returns the line that ends where a row begins, or begins where it ends."""
+    x0, y0, x1, y1 = (side / scale for side in (row.x0, row.y0, row.x1, row.y1))
+    near: list[tuple[float, ReadLine]] = []
+    for read in lines:
+        line, size = read.line, read.line.size
+        white = max(x0 - line.right, line.left - x1)
+        base = float(line.baseline[-1 if x0 > line.left else 0])
+        is_level = base - _ABOVE * size <= y0 and y1 <= base + _BELOW * size and (y0 + y1) / 2 < base
+        if (
+            read.text.strip()
+            and (x0 < line.left or x1 > line.right)
+            and is_level
+            and _HEIGHTS[0] * size < y1 - y0 < _HEIGHTS[1] * size
+            and -_WITHIN * size < white < _SPANNED * size
+            and (white < _BESIDE * size or _is_spanned(lines, line, min(x1, line.right), max(x0, line.left)))
+        ):
+            near.append((white, read))
+    return min(near, key=lambda pair: pair[0], default=(0.0, None))[1]
+
+
+def _is_spanned(lines: Iterable[ReadLine], line: TextLine, left: float, right: float) -> bool:
+    """Returns whether a line above or below runs on where there is white in this one's row: it is no column's."""
+    return any(
+        ONE_ROW * line.size < abs(read.line.middle - line.middle) < _NEXT * line.size
+        and read.line.left < left - line.size
+        and read.line.right > right + line.size
+        for read in lines
+    )
+
+
+def _lengthened(line: TextLine, row: Piece, scale: float, slope: float, width: int) -> TextLine:
+    """Returns a line that reaches over a row beside it too, on a page of this width."""
+    before = max(0, line.left - max(0, int((row.x0 - 1) / scale)))
+    after = max(0, min(width, math.ceil((row.x1 + 1) / scale)) - line.right)
+    parts = (
+        line.baseline[0] - slope * np.arange(before, 0, -1),
+        line.baseline,
+        line.baseline[-1] + slope * np.arange(1, after + 1),
+    )
+    baseline = np.concatenate(parts).astype(np.float32)
+    return replace(line, left=line.left - before, right=line.right + after, baseline=baseline)
+
+
+def _line(
+    darkness: Floats, row: Piece, scale: float, slope: float, letters: tuple[float, float]
+) -> TextLine | None:
+    """Returns the line that a row's ink shows if most of it is of letters so high; None for specks."""
+    height, dense = letters
+    x0, y0 = max(0, int((row.x0 - 1) / scale)), max(0, int((row.y0 - 1) / scale))
+    window = darkness[y0 : math.ceil((row.y1 + 1) / scale), x0 : math.ceil((row.x1 + 1) / scale)]
+    ink = normalised(window) > _INK
+    down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
+    own = np.arange(len(ink))[:, None] + down[None]
+    level = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))
+    profile = level.sum(1)
+    columns = np.flatnonzero(level.any(0))
+    if len(columns) < _LEAST_PX:
+        return None
+    full = np.flatnonzero(profile > dense * np.sort(profile)[-max(1, len(profile) // _FULLEST)])
+    holes = np.flatnonzero(np.diff(full) > max(2, _HOLE * len(profile))) + 1
+    band = max(np.split(full, holes), key=len)
+    top, foot = y0 + int(band[0]), y0 + int(band[-1]) + 1
+    first, end = int(columns[0]), int(columns[-1]) + 1
+    baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
+    return TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
+
+
+def _is_more(longer: ReadLine, before: ReadLine) -> bool:
+    """Returns whether a lengthened line was read as surely, and with more letters."""
+    least = max(_LENGTHENED, before.confidence - _LESS_SURE)
+    return longer.confidence > least and _num_letters(longer) > _num_letters(before)
+
+
+def _is_sure(read: ReadLine) -> bool:
+    least = _SURE if _num_letters(read) >= _FEWEST else _SURELY
+    return read.confidence > least and _num_letters(read) >= _FEW and not strange_lines([read])
+
+
+def _num_letters(read: ReadLine) -> int:
+    return sum(map(str.isalnum, read.text))
+
+
+def _is_likely(read: ReadLine) -> bool:
+    """Returns whether an unsure line is text more likely than not: by its letters, or though they are strange."""
+    is_strange = bool(strange_lines([replace(read, confidence=1.0)]))
+    least, fewest = _LIKELY_STRANGE if is_strange else _LIKELY
+    return read.confidence > least and _num_letters(read) >= fewest

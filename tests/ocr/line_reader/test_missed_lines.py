@@ -1,0 +1,151 @@
+"""Lines that the finder missed are read where their ink is; ink outside lines is told from pictures and paper."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
+from ocr.line_reader.missed_lines import PageInk, with_missed
+from ocr.line_reader.reading import darkness_of
+from tests.ocr.line_reader.printed import printed, shipped
+
+SIDE = 1000
+
+
+def bars(rows: range, grey: int = 20, paper: int = 240) -> np.ndarray:
+    """Rows of strokes, [1000, 1000] uint8."""
+    page = np.full((SIDE, SIDE), paper, np.uint8)
+    for top in rows:
+        page[top : top + 12, 100:900:7] = grey
+        page[top : top + 12, 101:900:7] = grey
+    return page
+
+
+def line(baseline: float, scale: float = 1.0) -> TextLine:
+    left, right = round(90 * scale), round(910 * scale)
+    return TextLine(
+        left=left,
+        right=right,
+        baseline=np.full(right - left, baseline * scale, np.float32),
+        size=16.0 * scale,
+    )
+
+
+ROWS = range(100, 900, 40)
+
+
+@pytest.mark.parametrize("scale", [1, 2])
+def test_what_is_within_lines_is_read(scale: int) -> None:
+    page = bars(ROWS).repeat(scale, 0).repeat(scale, 1)
+    lines = [line(top + 12, scale) for top in ROWS]
+    ink = PageInk.of(page)
+    assert ink.unread([]) == 1.0
+    assert ink.unread(lines) < 0.02
+    assert ink.unread(lines[:10]) == pytest.approx(0.5, abs=0.02)
+    assert ink.unread(lines[:10], [its.box for its in lines[10:]]) < 0.02
+
+
+@pytest.mark.parametrize(
+    "page", [np.full((SIDE, SIDE), 240, np.uint8), bars(range(100, 140, 40)), bars(ROWS, 250, 40)]
+)
+def test_paper_a_mark_or_two_and_dark_pages_have_none(page: np.ndarray) -> None:
+    assert PageInk.of(page).unread([]) == 0.0
+
+
+def test_beside_a_picture_there_is_none() -> None:
+    page = bars(ROWS)
+    page[150:600, 200:700] = np.random.default_rng(0).integers(0, 90, (450, 500))
+    assert PageInk.of(page).unread([]) == 0.0
+
+
+ROLL = (
+    "Nine boats were at the pier, and a tenth",
+    "lay out by the mole. Its crew had gone up",
+    "to the inn, where the stove is lit by four,",
+    "and nobody saw when the rope gave way. It",
+    "drifted past the light at about a quarter",
+    "to eleven: 240 crates of herring, 17 of cod.",
+)
+
+
+def notice(size: float, colour: float = 0.0) -> Floats:
+    """A notice in one typeface, a large head above it."""
+
+    def draw(page: Any) -> None:
+        page.insert_text((40, 50), "Harbour Notes", fontsize=2.5 * size, fontname="tibo")
+        for number, text in enumerate(ROLL):
+            page.insert_text((40, 90 + 1.4 * size * number), text, fontsize=size, color=3 * (colour,))
+
+    return printed(draw)
+
+
+def read(darkness: Floats) -> list[ReadLine]:
+    return shipped().read(darkness, shipped().find(darkness))
+
+
+def completed(darkness: Floats, found: Sequence[ReadLine]) -> tuple[list[str], bool]:
+    """What is read once missed lines are looked for, from top to bottom, and whether there is more."""
+    ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
+    lines, lacks_lines = with_missed(ink, darkness, found, [], shipped())
+    return [its.text for its in sorted(lines, key=lambda its: its.line.middle)], lacks_lines
+
+
+@pytest.mark.parametrize("size", [7, 11, 15])
+@pytest.mark.parametrize("missed", [[0], [3], [1, 2, 6], [2, 3, 4, 5]])
+def test_lines_that_were_missed_are_read(size: float, missed: list[int]) -> None:
+    darkness = notice(size)
+    found = sorted(read(darkness), key=lambda its: its.line.middle)
+    assert [its.text for its in found] == ["Harbour Notes", *ROLL]
+    left = [its for number, its in enumerate(found) if number not in missed]
+    assert completed(darkness, left) == (["Harbour Notes", *ROLL], False)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 0.5), (0.4, 1), (0, 0.93), (0.1, 1)])
+def test_ends_of_lines_that_were_missed_are_read(begin: float, end: float) -> None:
+    darkness = notice(10)
+    found = read(darkness)
+    whole = next(its.line for its in found if its.text == ROLL[3])
+    first, last = (round(share * len(whole.baseline)) for share in (begin, end))
+    part = replace(
+        whole, left=whole.left + first, right=whole.left + last, baseline=whole.baseline[first:last]
+    )
+    others = [its for its in found if its.line is not whole]
+    assert completed(darkness, [*others, *shipped().read(darkness, [part])])[0] == ["Harbour Notes", *ROLL]
+
+
+def test_strokes_of_a_pen_and_a_stamp_s_border_are_no_lines() -> None:
+    grey = Image.fromarray((255 * (1 - notice(10))).astype(np.uint8))
+    pen = ImageDraw.Draw(grey)
+    along = np.linspace(0, 1, 200)
+    wave = 540 - 25 * np.sin(along * 31) * (1 - along) * np.cos(along * 9)
+    pen.line(list(zip(500 + 200 * along, wave, strict=True)), fill=20, width=3)
+    pen.ellipse((620, 100, 780, 190), outline=60, width=3)
+    darkness = darkness_of(np.asarray(grey))
+    assert completed(darkness, read(darkness)) == (["Harbour Notes", *ROLL], False)
+
+
+def test_print_that_is_not_read_for_sure_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    darkness = notice(10)
+    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    reads = shipped().read
+    monkeypatch.setattr(shipped(), "read", lambda *of: [replace(its, confidence=0.8) for its in reads(*of)])
+    texts, lacks_lines = completed(darkness, found)
+    assert lacks_lines
+    assert ROLL[2] not in texts
+
+
+@pytest.mark.parametrize("text", ["75 / 233", "1,184.05", "SORT CODE"])
+def test_a_short_line_that_was_missed_is_read(text: str) -> None:
+    """Its letters are all as high as capitals, and its strokes as dense in some rows as those of small ones."""
+
+    def draw(page: Any) -> None:
+        page.insert_text((40, 60), ROLL[0], fontsize=11)
+        page.insert_text((300, 120), text, fontsize=11)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text == ROLL[0]]
+    assert completed(darkness, found) == ([ROLL[0], text], False)
