@@ -17,8 +17,9 @@ _WIDE = 0.5  # a gutter is wider; most spaces between words are narrower
 _SPACE = 0.15  # a space between words is wider, white between letters narrower
 _SHARED = 0.3  # of two gaps, one below the other, that are of one gutter
 _PITCH = 2.4  # rows of a column follow each other more closely
-# Rows of one column are further apart, and rows of two that stand beside each other nearer.
-_ONE_ROW, _BESIDE = 0.4, 0.75
+# Rows of one column are further apart, and rows of two that stand beside each other nearer; so are parts of formulas,
+# which are shorter.
+_ONE_ROW, _BESIDE, _LONG = 0.4, 0.75, 6.0
 _WIDEST = 3.0  # wider white says little about where the gutter is
 _TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are looked for
 # A rule between columns is this narrow, and blurred as far to its sides: it counts as white. Unlike a letter it goes
@@ -127,8 +128,9 @@ def _around(lines: Sequence[TextLine], level: Sequence[TextLine]) -> Iterator[_G
     """Yields the white to the right of each line, up to the next one in its row, and to the left of each row."""
     middles = np.array([line.middle for line in level])
     ends = np.array([(line.left, line.right) for line in lines])
+    is_long = np.array([line.right - line.left > _LONG * line.size for line in lines])
     for line, middle, number in zip(lines, middles.tolist(), range(len(lines)), strict=True):
-        beside = np.abs(middles - middle) < _BESIDE * line.size
+        beside = np.abs(middles - middle) < np.where(is_long, _BESIDE, _ONE_ROW) * line.size
         beside[number] = False
         after = ends[beside & (ends[:, 0] >= line.right), 0]
         x1 = float(after.min()) if len(after) else np.inf
