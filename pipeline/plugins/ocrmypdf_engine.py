@@ -77,9 +77,14 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
 
     @staticmethod
     def generate_ocr(input_file: Path, options: Any, page_number: int = 0) -> tuple[Any, str]:
-        """Returns the page as a tree of OCRmyPDF's OcrElement, and its text. page_number: counted from 0."""
+        """Returns the page as a tree of OCRmyPDF's OcrElement, and its text. page_number: counted from 0.
+
+        A time-out of 0 is how users of OCRmyPDF say that pages are turned but not read: the page is empty.
+        """
         with Image.open(input_file) as image:
             dpi = float(image.info.get("dpi", (72.0,))[0])
+            if options is not None and options.tesseract.timeout == 0:
+                return _page(image.width, image.height, dpi, page_number, []), ""
             page = _reader().read(image, path=str(input_file), number=page_number + 1, dpi=dpi)
         if page.problem is not None:
             LOGGER.warning("page %d is %s: %s", page.number, page.status, page.problem)
@@ -122,9 +127,7 @@ def check_options(options: Any) -> None:
         LOGGER.warning(
             "ocrbatch reads print in Latin script, of Europe; it cannot read %s", ", ".join(unread)
         )
-    if options.tesseract.timeout == 0:  # how users of OCRmyPDF say that nothing is to be read
-        options.ocr_engine = "none"
-    elif options.tesseract.timeout != type(options.tesseract)().timeout:
+    if options.tesseract.timeout not in (0, type(options.tesseract)().timeout):
         LOGGER.warning("--tesseract-timeout has no effect on ocrbatch; --ocr-engine none reads nothing")
 
 
@@ -154,11 +157,15 @@ def tree(page: "PageText") -> Any:
             element(OcrClass.WORD, [word], text=word.text, confidence=word.confidence) for word in words
         ]
         lines.append(element(OcrClass.LINE, words, children=children, **turned))
-    whole = BoundingBox(left=0, top=0, right=page.width_px, bottom=page.height_px)
+    return _page(page.width_px, page.height_px, page.dpi, page.number - 1, lines)
+
+
+def _page(width_px: int, height_px: int, dpi: float | None, number: int, lines: list[Any]) -> Any:
+    from ocrmypdf.hocrtransform import BoundingBox, OcrClass, OcrElement
+
+    whole = BoundingBox(left=0, top=0, right=width_px, bottom=height_px)
     paragraphs = [OcrElement(ocr_class=OcrClass.PARAGRAPH, bbox=whole, children=lines)] if lines else []
-    return OcrElement(
-        ocr_class=OcrClass.PAGE, bbox=whole, dpi=page.dpi, page_number=page.number - 1, children=paragraphs
-    )
+    return OcrElement(ocr_class=OcrClass.PAGE, bbox=whole, dpi=dpi, page_number=number, children=paragraphs)
 
 
 def hocr(element: Any) -> Element:

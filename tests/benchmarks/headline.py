@@ -113,7 +113,7 @@ MEASUREMENTS = (
     ),
 )
 # The figures of the tables, cell by cell in their order, each with how it is shown.
-_PERCENT, _TENTHS, _SHARE = "{:.0%}", "{:.1%}", "{:.3f}"
+_TENTHS, _SHARE = "{:.1%}", "{:.3f}"
 _ENGINES = ("ocrbatch", "tesseract")
 README: tuple[tuple[str, str], ...] = tuple(
     (f"{key}.{engine}", shown)
@@ -124,7 +124,7 @@ README: tuple[tuple[str, str], ...] = tuple(
             for what, shown in (("cer", _TENTHS), ("median_cer", _TENTHS), ("f1", _SHARE))
         ),
         ("composed.receipt.f1", _SHARE),
-        ("composed.newspaper.cer", _PERCENT),
+        ("composed.newspaper.cer", _TENTHS),
         ("digital.cpu_s", "{:.1f}"),
         ("scans.cpu_s", "{:.1f}"),
     )

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pymupdf
 import pytest
@@ -118,6 +119,13 @@ def test_what_has_no_effect_and_what_it_cannot_read_is_told(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     assert "cannot read rus" in done.stderr
     assert "--tesseract-timeout has no effect" in done.stderr
+
+
+def test_with_a_time_out_of_0_nothing_is_read_and_pages_can_be_turned() -> None:
+    options = SimpleNamespace(tesseract=SimpleNamespace(timeout=0))
+    page, text = OcrbatchEngine.generate_ocr(SAMPLES / "letter.png", options)
+    assert (page.children, text) == ([], "")
+    assert OcrbatchEngine.get_orientation(SAMPLES / "letter.png", options).angle == 0
 
 
 def test_an_orientation_in_doubt_is_handed_on_with_less_confidence(
