@@ -160,7 +160,9 @@ def tree(page: "PageText") -> Any:
     return _page(page.width_px, page.height_px, page.dpi, page.number - 1, lines)
 
 
-def _page(width_px: int, height_px: int, dpi: float | None, number: int, lines: list[Any]) -> Any:
+def _page(
+    width_px: int | None, height_px: int | None, dpi: float | None, number: int, lines: list[Any]
+) -> Any:
     from ocrmypdf.hocrtransform import BoundingBox, OcrClass, OcrElement
 
     whole = BoundingBox(left=0, top=0, right=width_px, bottom=height_px)
