@@ -48,10 +48,8 @@ _BESIDE, _SPANNED, _NEXT, _WITHIN = 0.8, 2.5, 2.0, 1.5
 _HEIGHTS, _ABOVE, _BELOW = (0.2, 1.35), 0.9, 0.4
 # What is read for sure is text with so many letters and digits; fewer must be surer.
 _SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
-_LENGTHENED, _LESS_SURE = (
-    0.85,
-    0.1,
-)  # a lengthened line is read so surely, and by no more less surely than before
+# A lengthened line is read so surely, and by no more less surely than before.
+_LENGTHENED, _LESS_SURE = 0.85, 0.1
 # A page is doubtful for a line that was read so surely and has so many letters and digits.
 _LIKELY, _LIKELY_STRANGE = (0.75, 8), (0.85, 6)
 
