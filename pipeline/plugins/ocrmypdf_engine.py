@@ -79,12 +79,12 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
     def generate_ocr(input_file: Path, options: Any, page_number: int = 0) -> tuple[Any, str]:
         """Returns the page as a tree of OCRmyPDF's OcrElement, and its text. page_number: counted from 0.
 
-        A time-out of 0 is how users of OCRmyPDF say that pages are turned but not read: the page is empty.
+        With a time-out of 0, which is how users of OCRmyPDF say that pages are turned but not read, there is no tree.
         """
+        if options is not None and options.tesseract.timeout == 0:
+            return None, ""
         with Image.open(input_file) as image:
             dpi = float(image.info.get("dpi", (72.0,))[0])
-            if options is not None and options.tesseract.timeout == 0:
-                return _page(image.width, image.height, dpi, page_number, []), ""
             page = _reader().read(image, path=str(input_file), number=page_number + 1, dpi=dpi)
         if page.problem is not None:
             LOGGER.warning("page %d is %s: %s", page.number, page.status, page.problem)
@@ -97,7 +97,13 @@ class OcrbatchEngine(OcrEngine):  # type: ignore[misc]
         document = Element("html", xmlns="http://www.w3.org/1999/xhtml")
         system = {"name": "ocr-system", "content": OcrbatchEngine.creator_tag(options)}
         SubElement(SubElement(document, "head"), "meta", system)
-        SubElement(document, "body").append(hocr(page))
+        body = SubElement(document, "body")
+        if page is None:
+            with Image.open(input_file) as image:
+                title = f"bbox 0 0 {image.width} {image.height}"
+            SubElement(body, "div", {"class": "ocr_page", "title": title})
+        else:
+            body.append(hocr(page))
         ElementTree(document).write(output_hocr, encoding="utf-8", xml_declaration=True)
         output_text.write_text(text, encoding="utf-8")
 
@@ -157,17 +163,11 @@ def tree(page: "PageText") -> Any:
             element(OcrClass.WORD, [word], text=word.text, confidence=word.confidence) for word in words
         ]
         lines.append(element(OcrClass.LINE, words, children=children, **turned))
-    return _page(page.width_px, page.height_px, page.dpi, page.number - 1, lines)
-
-
-def _page(
-    width_px: int | None, height_px: int | None, dpi: float | None, number: int, lines: list[Any]
-) -> Any:
-    from ocrmypdf.hocrtransform import BoundingBox, OcrClass, OcrElement
-
-    whole = BoundingBox(left=0, top=0, right=width_px, bottom=height_px)
+    whole = BoundingBox(left=0, top=0, right=page.width_px, bottom=page.height_px)
     paragraphs = [OcrElement(ocr_class=OcrClass.PARAGRAPH, bbox=whole, children=lines)] if lines else []
-    return OcrElement(ocr_class=OcrClass.PAGE, bbox=whole, dpi=dpi, page_number=number, children=paragraphs)
+    return OcrElement(
+        ocr_class=OcrClass.PAGE, bbox=whole, dpi=page.dpi, page_number=page.number - 1, children=paragraphs
+    )
 
 
 def hocr(element: Any) -> Element:

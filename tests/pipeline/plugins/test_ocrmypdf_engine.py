@@ -121,10 +121,11 @@ def test_what_has_no_effect_and_what_it_cannot_read_is_told(tmp_path: Path) -> N
     assert "--tesseract-timeout has no effect" in done.stderr
 
 
-def test_with_a_time_out_of_0_nothing_is_read_and_pages_can_be_turned() -> None:
+def test_with_a_time_out_of_0_nothing_is_read_and_pages_can_be_turned(tmp_path: Path) -> None:
     options = SimpleNamespace(tesseract=SimpleNamespace(timeout=0))
-    page, text = OcrbatchEngine.generate_ocr(SAMPLES / "letter.png", options)
-    assert (page.children, text) == ([], "")
+    assert OcrbatchEngine.generate_ocr(SAMPLES / "letter.png", options) == (None, "")
+    OcrbatchEngine.generate_hocr(SAMPLES / "letter.png", tmp_path / "a.hocr", tmp_path / "a.txt", options)
+    assert not HocrParser(tmp_path / "a.hocr").parse().children
     assert OcrbatchEngine.get_orientation(SAMPLES / "letter.png", options).angle == 0
 
 
