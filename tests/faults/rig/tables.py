@@ -9,9 +9,10 @@ from typing import Any
 
 # Floats are sums over batches, which differ after a run was interrupted.
 _TOLERANCE = 1e-4
+# A file has a stamp once it has been left alone for some seconds, which later runs find more often.
 _VOLATILE = {
     "id", "run_id", "file_id", "document_id", "page_id", "attempt_id", "current_attempt_id", "first_run_id",
-    "last_run_id", "seconds", "finished_at", "started_at",
+    "last_run_id", "seconds", "finished_at", "stamp", "started_at",
 }  # fmt: skip
 # Pages that no later run reads again.
 DONE = ("ok", "blank", "embedded")
