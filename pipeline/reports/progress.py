@@ -24,13 +24,21 @@ class Counting(Silent):
     """A progress display that counts pages and reports those with faults, and documents that cannot be read."""
 
     def __init__(self) -> None:
-        self.num_pages = self.num_ok = self.num_doubtful = self.num_faults = 0
+        self.num_pages = self.num_faults = 0
+        self.done = dict.fromkeys(DONE_STATUSES, 0)
         self.brief = ""
 
     @property
     def num_read(self) -> int:
         """The number of pages that were read to their end, in doubt or not."""
-        return self.num_ok + self.num_doubtful
+        return sum(self.done.values())
+
+    def counts(self) -> list[tuple[str, int]]:
+        """Returns the number of pages by status, without those that no page has, and of failed ones last."""
+        return [
+            *((status, number) for status, number in self.done.items() if number),
+            ("failed", self.num_faults),
+        ]
 
     def pages_found(self, num_pages: int) -> None:
         self.num_pages += num_pages
@@ -46,15 +54,12 @@ class Counting(Silent):
             self.say(line)
 
     def page_done(self, result: PageResult) -> None:
-        if result.status in FINE_STATUSES:
-            self.num_ok += 1
-            return
-        # A doubtful page has a text, and is not read again.
-        if result.status in DONE_STATUSES:
-            self.num_doubtful += 1
+        if result.status in self.done:
+            self.done[result.status] += 1
         else:
             self.num_faults += 1
-        self.say(_outcome_line(result))
+        if result.status not in FINE_STATUSES:
+            self.say(_outcome_line(result))
 
     def page_rescued(self, first: PageResult, result: PageResult) -> None:
         self.say(f"{_outcome_line(first)}; rescued by the rung {result.rung}: {result.status}")
@@ -118,8 +123,7 @@ class Bar(Counting):
     def _show(self) -> None:
         self._shown_at = self._clock()
         tokens = [f"{self._num_tokens:,} tokens"] if self._num_tokens else []
-        doubtful = f"doubtful={self.num_doubtful}, " if self.num_doubtful else ""
-        counts = [f"ok={self.num_ok}, {doubtful}failed={self.num_faults}"] if self._bar.n else []
+        counts = [f"{status}={number}" for status, number in self.counts()] if self._bar.n else []
         parts = [*tokens, *counts, *self._speed(), *self._left(), *([self.brief] if self.brief else [])]
         self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.refresh()
@@ -147,7 +151,7 @@ class Lines(Counting):
     def __init__(self) -> None:
         super().__init__()
         self._start = self._shown_at = time.monotonic()
-        self._shown: tuple[int, int, int, int] | None = None
+        self._shown: tuple[int, int, int] | None = None
         self._phase: Phase = "inspecting files"
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
@@ -162,16 +166,15 @@ class Lines(Counting):
 
     def show(self) -> None:
         """Prints how far the run is, unless nothing has changed since it was printed last."""
-        counts = (self.num_pages, self.num_ok, self.num_doubtful, self.num_faults)
+        counts = (self.num_pages, self.num_read, self.num_faults)
         if counts == self._shown or not self.num_pages:
             return
         self._shown, self._shown_at = counts, time.monotonic()
         done = self.num_read + self.num_faults
         rate = self.num_read / max(self._shown_at - self._start, 1e-9)  # a failure is quick
-        doubtful = f"{self.num_doubtful} doubtful, " if self.num_doubtful else ""
+        by_status = ", ".join(f"{number} {status}" for status, number in self.counts())
         self.say(
-            f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, "
-            f"{self.num_ok} ok, {doubtful}{self.num_faults} failed{self.brief and '; ' + self.brief}"
+            f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, {by_status}{self.brief and '; ' + self.brief}"
         )
 
 

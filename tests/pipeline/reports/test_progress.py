@@ -150,7 +150,7 @@ def test_a_page_that_was_rescued_is_a_line_and_no_fault(capsys: pytest.CaptureFi
         "a.pdf, page 7: failed: it is torn; rescued by the rung layer: embedded",
         "a.pdf, page 7: truncated; rescued by the rung layer: embedded",
     ]
-    assert (progress.num_ok, progress.num_faults) == (2, 0)
+    assert progress.counts() == [("embedded", 2), ("failed", 0)]
 
 
 def test_unknown_files_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:
