@@ -1,9 +1,11 @@
-"""When a video's frames were shown, for models whose prompts or positions state it. No torch.
+"""A video's frames as they are handed to the encoder, and when they were shown. No torch, so workers start fast.
 
 Source: transformers, processing_qwen3_vl.py and processing_qwen2_5_vl.py.
 """
 
 from dataclasses import dataclass
+
+from encoders.views import PageViews
 
 # The published processors' assumption where a video does not say.
 DEFAULT_RATE = 24.0
@@ -37,3 +39,21 @@ class VideoTiming:
     def seconds_per_patch(self, temporal: int) -> float:
         """Returns the seconds from one temporal patch to the next (transformers' second_per_grid_ts)."""
         return temporal / (len(self.indices) / self.total * self.rate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedViews(PageViews):
+    """The frames of a video, in order: local_views; global_view is empty. timing: None where no times are known."""
+
+    timing: VideoTiming | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrameViews(PageViews):
+    """The frames of a video, in order: local_views; global_view is empty and grid (1, 1).
+
+    groups: of frames that share one set of queries, each frame by its temporal id: its time in tenths of a second, -1
+        for none. Their lengths add up to the number of frames. Empty where each frame stands for itself.
+    """
+
+    groups: tuple[tuple[int, ...], ...] = ()

@@ -15,7 +15,7 @@ from torch.nn import functional
 from encoders.attention.switch import takes
 from encoders.initial import embedding
 from encoders.minicpm.packed_patches import normalised
-from encoders.patches.sequence_attention import Sequences, sequence_attention
+from encoders.native.sequence_attention import Sequences, sequence_attention
 from encoders.pointwise import add_norm, linear_gelu
 
 

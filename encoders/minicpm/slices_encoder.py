@@ -10,11 +10,11 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import Unit
-from encoders.minicpm.frame_views import FrameViews
 from encoders.minicpm.resampler import Resampler, ResamplerConfig
 from encoders.minicpm.siglip import SiglipVit, VitConfig
 from encoders.minicpm.slice_paths import SlicePath
 from encoders.types import VisionTokens
+from encoders.video_timing import FrameViews
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageOutputs, VisionEncoder
 

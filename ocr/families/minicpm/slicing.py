@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from encoders.minicpm.frame_views import FrameViews
+from encoders.video_timing import FrameViews
 from encoders.views import PageViews, UInt8Array
 from ocr.families.minicpm.versions import section, whole_number
 from ocr.imaging.planes import is_grey, planes_of

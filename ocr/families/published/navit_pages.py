@@ -13,12 +13,9 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Use
-from encoders.navit.glm_vision import GlmVision
-from encoders.navit.hunyuan_vision import HunyuanVision
-from encoders.navit.lighton_vision import LightOnVision
-from encoders.navit.navit_encoder import NavitEncoder
-from encoders.navit.paddle_vision import PaddleVision
-from encoders.patches.grid_plans import PatchGeometry
+from encoders.native.grid_plans import PatchGeometry
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.towers import GlmVision, HunyuanVision, LightOnVision, PaddleVision
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs
@@ -26,7 +23,7 @@ from ocr.families.published.page_inputs import PageInputs, Prompting
 from ocr.families.published.processed_pages import AS_THEY_ARE, OwnEncoderPages
 
 
-def navit_encoder(model: Any, processor: Any) -> NavitEncoder | None:
+def navit_encoder(model: Any, processor: Any) -> NativeEncoder | None:
     """Returns our encoder over the weights of a model of transformers; None where it would not do what that does."""
     known = _MODELS.get(model.config.model_type)
     if known is None:
@@ -38,13 +35,13 @@ def navit_encoder(model: Any, processor: Any) -> NavitEncoder | None:
         vision = known.vision(model.base_model, mean=pictures.image_mean, std=pictures.image_std)
     except ValueError:  # a setting of its config.json that ours does not know
         return None
-    return NavitEncoder(vision)
+    return NativeEncoder(vision)
 
 
 class NavitPages(OwnEncoderPages):
     """Encodes pages with our encoder, as far as graphs and batches go, and hands over what generate takes."""
 
-    def __init__(self, model: Any, prompting: Prompting, encoder: NavitEncoder) -> None:
+    def __init__(self, model: Any, prompting: Prompting, encoder: NativeEncoder) -> None:
         super().__init__(model, prompting, encoder)
         self._geometry = encoder.geometry
         self._picture = _MODELS[model.config.model_type].picture

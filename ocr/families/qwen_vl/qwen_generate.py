@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from encoders.patches.vision_grid import Kind, VisionGrid
+from encoders.native.vision_grid import Kind, VisionGrid
 from encoders.types import VisionTokens
 from ocr.families.generation.generate_engine import padded
 from ocr.families.qwen_vl.qwen_prompts import VisionPrompt

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from encoders.patches.vision_grid import Kind, VisionGrid
+from encoders.native.vision_grid import Kind, VisionGrid
 from encoders.video_timing import VideoTiming
 from ocr.model.prompt import IMAGE_TAG, PromptError
 

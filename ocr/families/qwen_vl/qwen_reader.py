@@ -10,9 +10,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import CONFIG_MAPPING
 
-from encoders.patches.vision_grid import VisionGrid
-from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.towers import QwenVision
+from encoders.native.vision_grid import VisionGrid
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import ModelFacts, NumberFormat
@@ -83,9 +83,9 @@ class QwenReader(GeneratingModel):
         own: int | None = self.model.generation_config.pad_token_id
         return min(self.eos_ids, default=0) if own is None else own
 
-    def vision_encoder(self, mode: Mode) -> QwenEncoder:
-        return QwenEncoder(
-            QwenVision(self.model.model.visual, mean=self.resizing.mean, std=self.resizing.std)
+    def vision_encoder(self, mode: Mode) -> NativeEncoder:
+        return NativeEncoder(
+            QwenVision(self.model.model.visual, mean=self.resizing.mean, std=self.resizing.std), videos=True
         )
 
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:

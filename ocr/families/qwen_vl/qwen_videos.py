@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from encoders.qwen_vl.timed_views import TimedViews
-from encoders.video_timing import VideoTiming
+from encoders.video_timing import TimedViews, VideoTiming
 from encoders.views import UInt8Array
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing
 from ocr.families.qwen_vl.video_timing import sampled

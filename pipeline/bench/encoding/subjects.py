@@ -18,8 +18,8 @@ from encoders.deepseek2.view_paths import TILE_PX, DeepSeek2VisionEncoder
 from encoders.minicpm.resampler import Resampler
 from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slices_encoder import SlicesEncoder
-from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.towers import QwenVision
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageEncoder
 from ocr.checkpoints.checkpoint import LoadedModel
@@ -193,7 +193,7 @@ def _qwen(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> Enco
     # transformers' classes are measured as they come, with the widths that QwenVision aligns in its own.
     alone = deepcopy(module)
     return EncoderSubject(
-        encoder=QwenEncoder(QwenVision(module, mean=resizing.mean, std=resizing.std)),
+        encoder=NativeEncoder(QwenVision(module, mean=resizing.mean, std=resizing.std), videos=True),
         view_maker=resizing,
         video_maker=QwenVideos(resizing=resizing),
         open_reference=lambda: partial(features, alone, mean=resizing.mean, std=resizing.std),

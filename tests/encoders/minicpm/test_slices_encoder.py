@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from encoders.graphs.errors import UnitError
-from encoders.minicpm.frame_views import FrameViews
 from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
 from encoders.types import VisionTokens
+from encoders.video_timing import FrameViews
 from encoders.views import PageViews
 from tests.encoders.minicpm.tiny_vision import noise, tiny_parts
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from encoders.graphs.path import GraphPath
-from encoders.patches.patch_path import PatchPath
+from encoders.native.patch_path import PatchPath
 from pipeline.bench.whole_run.bounded_reading import BoundedModel
 
 # Budgets listed for a path: so many of its views, or of its largest page.

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from encoders.minicpm.frame_views import FrameViews
+from encoders.video_timing import FrameViews
 from encoders.views import UInt8Array
 from ocr.families.minicpm.minicpm_family import MiniCpmFamily
 from ocr.families.minicpm.slicing import SlicingRule

@@ -10,14 +10,14 @@ from transformers import LogitsProcessorList, MinNewTokensLengthLogitsProcessor,
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
-from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.towers import QwenVision
 from encoders.video_timing import VideoTiming
 from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generation_inputs
 from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
 from tests.encoders.deepseek.test_graph_paths import Winning
-from tests.encoders.qwen_vl.test_qwen_encoder import image_page, video_page
-from tests.encoders.qwen_vl.tiny_qwen import MEAN, MODELS, STD, draw, patchified
+from tests.encoders.native.test_qwen_encoder import image_page, video_page
+from tests.encoders.native.tiny_qwen import MEAN, MODELS, STD, draw, patchified
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
 
 CHATS = {"qwen3": QWEN3_VL, "qwen2_5": QWEN2_5_VL}
@@ -31,7 +31,8 @@ TIMING = {
 
 def requests_of(model: str, frames: Sequence[Tensor]) -> list[VisionRequest]:
     """Encoded through graphs, all in one call. One frame is an image."""
-    encoder = QwenEncoder(QwenVision(tiny_model(model).model.visual, mean=MEAN, std=STD), least_tokens=4)
+    vision = QwenVision(tiny_model(model).model.visual, mean=MEAN, std=STD)
+    encoder = NativeEncoder(vision, videos=True, least_tokens=4)
     settings = GraphSettings(budgets={"image": [64], "video": [64]}, repeats=1)
     manager = EncoderGraphManager(encoder.paths, settings, encoder.device, Winning())
     manager.warm_up({"image": ["any"], "video": ["any"]})

@@ -10,7 +10,7 @@ from encoders.graphs.path import Tensors
 from ocr.errors import CheckpointError
 from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL
 from ocr.families.qwen_vl.qwen_reader import QwenReader, load
-from tests.encoders.qwen_vl.tiny_qwen import MEAN, STD
+from tests.encoders.native.tiny_qwen import MEAN, STD
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
 
 PREPROCESSING = {

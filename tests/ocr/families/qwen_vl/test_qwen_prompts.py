@@ -13,7 +13,7 @@ from transformers.models.qwen3_vl.processing_qwen3_vl import Qwen3VLProcessor
 from transformers.processing_utils import ProcessorMixin
 from transformers.video_utils import VideoMetadata
 
-from encoders.patches.vision_grid import VisionGrid
+from encoders.native.vision_grid import VisionGrid
 from encoders.video_timing import VideoTiming
 from ocr.families.qwen_vl.qwen_prompts import (
     QWEN2_5_VL,

@@ -17,7 +17,7 @@ from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLIm
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize as qwen2_size
 from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize as qwen3_size
 
-from encoders.patches.patch_vision import normalised
+from encoders.native.patch_vision import normalised
 from encoders.views import UInt8Array
 from ocr.errors import CheckpointError
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing, resizing_of

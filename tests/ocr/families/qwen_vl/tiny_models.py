@@ -12,7 +12,7 @@ from transformers import (
     Qwen3VLForConditionalGeneration,
 )
 
-from tests.encoders.qwen_vl.tiny_qwen import QWEN2_5, QWEN3, sharpen
+from tests.encoders.native.tiny_qwen import QWEN2_5, QWEN3, sharpen
 
 MARKERS = [
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",

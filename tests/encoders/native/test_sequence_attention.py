@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from encoders.attention.switch import plain_only
-from encoders.patches import sequence_attention as attention
-from encoders.patches.sequence_attention import Sequences
+from encoders.native import sequence_attention as attention
+from encoders.native.sequence_attention import Sequences
 
 # Lengths, and rows of padding after them.
 CASES = [([7], 0), ([5, 5, 5], 0), ([9, 1, 4], 3), ([1, 1, 1, 1], 2), ([12], 20), ([3, 8, 2, 8], 11), ([], 6)]

@@ -4,14 +4,13 @@ from torch import Tensor
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
-from encoders.patches.vision_grid import VisionGrid
-from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.timed_views import TimedViews
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.vision_grid import VisionGrid
 from encoders.types import VisionTokens
-from encoders.video_timing import VideoTiming
+from encoders.video_timing import TimedViews, VideoTiming
 from encoders.views import PageViews
-from tests.encoders.qwen_vl.test_vision_forward import close
-from tests.encoders.qwen_vl.tiny_qwen import draw, reference, tiny_vision
+from tests.encoders.native.test_qwen_vision import close
+from tests.encoders.native.tiny_qwen import draw, reference, tiny_vision
 
 
 def image_page(frames: Tensor) -> PageViews:
@@ -24,7 +23,7 @@ def video_page(frames: Tensor) -> PageViews:
     return PageViews(global_view=none, local_views=frames.numpy(), grid=(1, 1))
 
 
-def encoded(encoder: QwenEncoder, pages: list[PageViews]) -> list[VisionTokens]:
+def encoded(encoder: NativeEncoder, pages: list[PageViews]) -> list[VisionTokens]:
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
     outputs = {path.name: encoder.encode(manager, path.name, pages)[0] for path in encoder.paths}
     return encoder.assemble(pages, outputs)
@@ -32,7 +31,7 @@ def encoded(encoder: QwenEncoder, pages: list[PageViews]) -> list[VisionTokens]:
 
 def test_pages_of_all_kinds() -> None:
     vision = tiny_vision("qwen3")
-    encoder = QwenEncoder(vision)
+    encoder = NativeEncoder(vision, videos=True)
     frames = [draw(1, 3, 4), draw(5, 2, 3), draw(1, 5, 2)]
     pages = [image_page(frames[0]), video_page(frames[1]), PageViews.none(), image_page(frames[2])]
     image, video, empty, last = encoded(encoder, pages)
@@ -50,7 +49,7 @@ def test_pages_of_all_kinds() -> None:
 
 
 def test_units_of_a_path() -> None:
-    encoder = QwenEncoder(tiny_vision("qwen2_5"))
+    encoder = NativeEncoder(tiny_vision("qwen2_5"), videos=True)
     pages = [image_page(draw(1, 3, 4)), video_page(draw(5, 2, 3)), PageViews.none()]
     assert [len(units) for units in encoder.units("image", pages)] == [1, 0, 0]
     assert [len(units) for units in encoder.units("video", pages)] == [0, 1, 0]
@@ -59,7 +58,7 @@ def test_units_of_a_path() -> None:
 
 def test_weights_are_counted_once() -> None:
     vision = tiny_vision("qwen3")
-    encoder = QwenEncoder(vision)
+    encoder = NativeEncoder(vision, videos=True)
     tensors = [*vision.module.parameters(), *vision.module.buffers()]
     assert encoder.num_bytes == sum(tensor.nbytes for tensor in tensors)
     assert encoder.device == torch.device("cpu")
@@ -67,7 +66,7 @@ def test_weights_are_counted_once() -> None:
 
 
 def test_a_videos_times_come_with_its_tokens() -> None:
-    encoder = QwenEncoder(tiny_vision("qwen3"))
+    encoder = NativeEncoder(tiny_vision("qwen3"), videos=True)
     plain = video_page(draw(5, 2, 3))
     timing = VideoTiming(rate=8.0, total=40, indices=(0, 10, 20, 30, 39))
     timed = TimedViews(

@@ -15,9 +15,9 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
-from encoders.patches.grid_plans import image_plan, video_plan
-from encoders.patches.patch_vision import PatchVision
-from encoders.patches.vision_grid import Kind, VisionGrid
+from encoders.native.grid_plans import image_plan, video_plan
+from encoders.native.patch_vision import PatchVision
+from encoders.native.vision_grid import Kind, VisionGrid
 
 # Units of all sizes share their batches.
 AXIS = "any"

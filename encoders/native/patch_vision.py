@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoders.graphs.path import Tensors
-from encoders.patches.grid_plans import PatchGeometry
-from encoders.patches.vision_grid import VisionGrid
+from encoders.native.grid_plans import PatchGeometry
+from encoders.native.vision_grid import VisionGrid
 
 _CHANNELS = 3
 
@@ -103,12 +103,13 @@ def normalised(pixels: Tensor, mean: Sequence[float], std: Sequence[float]) -> T
     return normal
 
 
-def turns_of(positions: Tensor, row_frequencies: Tensor, column_frequencies: Tensor) -> tuple[Tensor, Tensor]:
+def turns_of(positions: Tensor, rows: Tensor, columns: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Returns the cosines and sines of rotary positions, float32 [P, D]: rows, columns, and both again.
 
-    positions: int32 [P, 2]. The frequencies: float32 [D / 4] each.
+    positions: int32 [P, 2]. rows, columns: frequencies [D / 4]; by default columns have those of rows.
     """
     places = positions.float()
-    angles = torch.cat([places[:, :1] * row_frequencies, places[:, 1:] * column_frequencies], dim=-1)
+    columns = rows if columns is None else columns
+    angles = torch.cat([places[:, :1] * rows.float(), places[:, 1:] * columns.float()], dim=-1)
     angles = torch.cat([angles, angles], dim=-1)
     return angles.cos(), angles.sin()

@@ -11,13 +11,13 @@ from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
-from encoders.navit.navit_encoder import NavitEncoder
-from encoders.patches.patch_path import AXIS, PatchPath
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.patch_path import AXIS, PatchPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from tests.encoders.deepseek.test_graph_paths import Winning
-from tests.encoders.navit.tiny_navit import FAMILIES, draw, reference, sharpen, tiny_model, vision_of
-from tests.encoders.patches.test_sequence_attention import NoHostReads
+from tests.encoders.native.test_sequence_attention import NoHostReads
+from tests.encoders.native.tiny_native import FAMILIES, draw, reference, sharpen, tiny_model, vision_of
 
 CPU = torch.device("cpu")
 # Tokens high and wide. Hunyuan's class refuses images one token thick, and none is in documents.
@@ -31,8 +31,8 @@ def page_of(image: UInt8Array) -> PageViews:
 class Through:
     """A model's encoder with a manager; graphs of 16 and 64 tokens always win."""
 
-    def __init__(self, family: str, model: object, capture: Capture | None, max_images: int = 8) -> None:
-        self.encoder = NavitEncoder(vision_of(family, model), max_images=max_images, least_tokens=4)
+    def __init__(self, family: str, model: object, capture: Capture | None, max_frames: int = 8) -> None:
+        self.encoder = NativeEncoder(vision_of(family, model), max_frames=max_frames, least_tokens=4)
         settings = GraphSettings(budgets={"image": [16, 64]}, max_items=8, repeats=1)
         self.manager = EncoderGraphManager(self.encoder.paths, settings, CPU, capture)
         self.manager.warm_up(dict(self.encoder.usual_axes))
@@ -146,7 +146,7 @@ def test_changed_weights_are_noticed(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_are_the_encoders_alone(family: str) -> None:
     model = tiny_model(family)
-    encoder = NavitEncoder(vision_of(family, model))
+    encoder = NativeEncoder(vision_of(family, model))
     language = {weight.data_ptr() for weight in model.language_model.parameters()}
     watched = encoder.paths[0].watched(AXIS)
     assert not language & {weight.data_ptr() for weight in watched}

@@ -9,11 +9,8 @@ import torch
 import transformers
 from torch import Tensor
 
-from encoders.navit.glm_vision import GlmVision
-from encoders.navit.hunyuan_vision import HunyuanVision
-from encoders.navit.lighton_vision import LightOnVision
-from encoders.navit.paddle_vision import PaddleVision
-from encoders.patches.patch_vision import PatchVision
+from encoders.native.patch_vision import PatchVision
+from encoders.native.towers import GlmVision, HunyuanVision, LightOnVision, PaddleVision
 from encoders.views import UInt8Array
 from ocr.model.random_weights import redraw
 

@@ -14,14 +14,14 @@ from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
-from encoders.patches.patch_path import AXIS, PatchPath
-from encoders.patches.vision_grid import Kind
-from encoders.qwen_vl.qwen_encoder import QwenEncoder
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.patch_path import AXIS, PatchPath
+from encoders.native.towers import QwenVision
+from encoders.native.vision_grid import Kind
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.graphs.streams import LazyTransfers
-from tests.encoders.qwen_vl.test_vision_forward import close
-from tests.encoders.qwen_vl.tiny_qwen import (
+from tests.encoders.native.test_qwen_vision import close
+from tests.encoders.native.tiny_qwen import (
     MEAN,
     MODELS,
     STD,
@@ -38,7 +38,7 @@ BUDGETS = {"image": [16, 64], "video": [16, 64]}
 
 def manager_of(vision: QwenVision, max_frames: int = 8) -> tuple[EncoderGraphManager, dict[str, PatchPath]]:
     """A manager with warm graphs of 16 and 64 tokens for each path; they always win."""
-    encoder = QwenEncoder(vision, max_frames=max_frames, least_tokens=4)
+    encoder = NativeEncoder(vision, videos=True, max_frames=max_frames, least_tokens=4)
     settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=1)
     manager = EncoderGraphManager(encoder.paths, settings, CPU, Winning())
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
@@ -224,7 +224,7 @@ def test_graphs_on_a_gpu_equal_transformers(model: str) -> None:
     device = torch.device("cuda")
     exact = tiny_module(model)
     vision = QwenVision(tiny_module(model).to(device, torch.bfloat16), mean=MEAN, std=STD)
-    encoder = QwenEncoder(vision, max_frames=8, least_tokens=4)
+    encoder = NativeEncoder(vision, videos=True, max_frames=8, least_tokens=4)
     settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=3, parity_every=3)
     manager = EncoderGraphManager(encoder.paths, settings, device, CudaGraphCapture(device, poison=True))
     manager.warm_up({"image": [AXIS], "video": [AXIS]})

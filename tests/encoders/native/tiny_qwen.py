@@ -10,7 +10,7 @@ from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import Qwen2_5_VisionTra
 from transformers.models.qwen3_vl.configuration_qwen3_vl import Qwen3VLVisionConfig
 from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLVisionModel
 
-from encoders.qwen_vl.vision_forward import QwenVision
+from encoders.native.towers import QwenVision
 from ocr.model.random_weights import redraw
 
 # Patches of 4 px, tokens of 8 px. Unequal channels, so that none can take another's place.

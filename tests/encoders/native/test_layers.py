@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers.activations import ACT2FN
 
-from encoders.patches.layers import align, feed_forward
+from encoders.native.layers import align, feed_forward
 from tests.encoders.attention.attention_cases import relative_error
 
 

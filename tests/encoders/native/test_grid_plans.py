@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 from transformers import vision_utils
 
-from encoders.patches.grid_plans import GridPlan, PatchGeometry, image_plan, video_plan
-from tests.encoders.qwen_vl.tiny_qwen import draw
+from encoders.native.grid_plans import GridPlan, PatchGeometry, image_plan, video_plan
+from tests.encoders.native.tiny_qwen import draw
 
 GRIDS = [(2, 2), (2, 14), (14, 2), (6, 6), (8, 6), (10, 22), (26, 24), (34, 4)]
 GEOMETRY = PatchGeometry(patch_px=4, merge=2, temporal=2, position_side=7, window=3)

@@ -9,12 +9,12 @@ from torch import Tensor
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
 from encoders.graphs.path import Tensors
-from encoders.patches.patch_path import PatchPath
-from encoders.patches.patch_vision import normalised
-from encoders.patches.vision_grid import Kind
-from encoders.qwen_vl.vision_forward import QwenVision
-from tests.encoders.patches.test_sequence_attention import NoHostReads
-from tests.encoders.qwen_vl.tiny_qwen import (
+from encoders.native.patch_path import PatchPath
+from encoders.native.patch_vision import normalised
+from encoders.native.towers import QwenVision
+from encoders.native.vision_grid import Kind
+from tests.encoders.native.test_sequence_attention import NoHostReads
+from tests.encoders.native.tiny_qwen import (
     MEAN,
     MODELS,
     STD,
