@@ -190,26 +190,17 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
 @click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
-@click.option(
-    "--generate-pages",
-    type=click.IntRange(0),
-    default=0,
-    help="Also decode this many pages with transformers' generate, for comparison.",
-)
 @output_json_option
 @verbose_option
-def bench_pipeline(
-    paths: tuple[str, ...], model: str, output_json: str | None, verbose: bool, **options: Any
-) -> None:
+def bench_pipeline(output_json: str | None, verbose: bool, **options: Any) -> None:
     """Time a whole run from files to rows, with a model of any family, and report what limits it.
 
     A directory with a config.json but no weights is a model of that shape with random weights.
     """
     start_logging(verbose)
-    from pipeline.bench.whole_run import run_bench, track
+    from pipeline.bench.whole_run import run_bench
 
-    asked = track.PipelineBenchSettings(paths=paths, model=model, **options)
-    _show(run_bench.run(asked), output_json)
+    _show(run_bench.run(**options), output_json)
 
 
 def _show(found: "Figures", output_json: str | None) -> None:

@@ -13,10 +13,10 @@ from encoders.deepseek.sam import SamConfig
 from ocr.imaging.tiling import TILE_PX
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig
 from pipeline.bench.roofline.rates import Rates
-from pipeline.bench.roofline.token_counts import global_tokens, tile_tokens
 
-# Tokens of a tile if two lie side by side, as on an upright page.
-_TILE_TOKENS = tile_tokens((2, 1)) / 2
+_TOKEN_PX = 64  # a view has a token for so many pixels in each direction
+# Tokens of a tile if two lie side by side, as on an upright page: of two tiles each row ends in one newline.
+_TILE_TOKENS = (2 * TILE_PX // _TOKEN_PX + 1) * (TILE_PX // _TOKEN_PX) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,8 @@ class PageWork:
         """The prompt's tokens in one reading."""
         if not self.readings:
             return 0.0
-        return global_tokens(self.view_px) + _TILE_TOKENS * self.tiles / self.readings + self.words
+        side = self.view_px // _TOKEN_PX  # each row of the view has a newline, and a separator ends it
+        return side * (side + 1) + 1 + _TILE_TOKENS * self.tiles / self.readings + self.words
 
     @property
     def context(self) -> float:
@@ -128,7 +129,7 @@ def sam_flops(config: SamConfig, view_px: int) -> int:
 
 def clip_flops(config: ClipConfig, view_px: int) -> int:
     """Returns the operations of one view in CLIP: a token for every 64 px in each direction, and the class token."""
-    tokens, width = (view_px // 64) ** 2 + 1, config.width
+    tokens, width = (view_px // _TOKEN_PX) ** 2 + 1, config.width
     layer = 2 * tokens * width * (4 * width + 2 * config.mlp_dim) + 4 * tokens**2 * width
     return config.num_layers * layer
 
@@ -136,7 +137,7 @@ def clip_flops(config: ClipConfig, view_px: int) -> int:
 def view_flops(config: EncoderConfig, view_px: int) -> int:
     """Returns the operations of one view in the whole encoder, projector included."""
     projected = config.clip.width + config.sam.downsample_channels[-1]
-    projector = 2 * (view_px // 64) ** 2 * projected * config.embed_dim
+    projector = 2 * (view_px // _TOKEN_PX) ** 2 * projected * config.embed_dim
     return sam_flops(config.sam, view_px) + clip_flops(config.clip, view_px) + projector
 
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.model.prompt import encode_prompt
+
+if TYPE_CHECKING:
+    from ocr.families.page_model import PageModel
 
 
 @dataclass(slots=True, kw_only=True)
@@ -14,6 +17,13 @@ class Seen:
     """What the engines were given: vision tokens of each page. Mutable: engines of any thread add to it."""
 
     vision_tokens: list[int] = field(default_factory=list)
+
+
+def bounded(loaded: "PageModel", num_tokens: int) -> "PageModel":
+    """Returns the model that writes so many tokens on each page; at most so many where only its own engine ends one."""
+    if isinstance(loaded, LoadedModel):  # no token has this id
+        loaded = replace(loaded, eos_id=loaded.model.config.language.vocab_size)
+    return cast("PageModel", BoundedModel(loaded, num_tokens))
 
 
 class BoundedModel:

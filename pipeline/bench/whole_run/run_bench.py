@@ -9,16 +9,17 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.bench.bench_figures import Figures
 from pipeline.bench.host_meter import HostMeter, process_age_s
 from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
-from pipeline.bench.whole_run.track import Measured, PageTrack, PipelineBenchSettings
+from pipeline.bench.whole_run.track import Measured, PageTrack
 from pipeline.cluster import choose
 from pipeline.cluster.worker_messages import LoadedOn
+from pipeline.config.sources import nest
 from pipeline.device.gpu_meter import GpuMeter
 from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
@@ -27,45 +28,70 @@ from pipeline.stop import Stop, stop_on_signals
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
 
+# Options that are keys of a run's configuration.
+_KEYS = {"device": "device", "dtype": "dtype", "mode": "tile.mode", "batch_size": "decode.batch_size"}
 
-def run(settings: PipelineBenchSettings) -> Figures:
-    """Measures one run. Raises: CheckpointError, ConfigError, and any error that ends a run."""
+
+def run(
+    *, paths: Sequence[str], model: str = "small", num_pages: int | None = None, **options: Any
+) -> Figures:
+    """Measures one run. Raises: CheckpointError, ConfigError, and any error that ends a run.
+
+    num_pages: how many to make by copying documents; None reads each document once. options: the command's others. Of
+    them output_tokens are written on every page, whatever it shows, where its family can be held to that, else at most;
+    None lets the model end if its weights are not random.
+    """
     age_s = process_age_s()
+    settings: dict[str, Any] = {"paths": paths, "model": model, "num_pages": num_pages, **options}
     with tempfile.TemporaryDirectory(prefix="ocrbatch-bench-") as name:
         folder = Path(name)
-        paths = list(settings.paths)
-        if settings.num_pages is not None:
+        if num_pages is not None:
             (folder / "pages").mkdir()
-            copy_pages(paths, settings.num_pages, folder / "pages")
+            copy_pages(paths, num_pages, folder / "pages")
             paths = [str(folder / "pages")]
-        measured = _run(settings, paths, folder, age_s)
+        measured = _run(paths, model, folder, age_s, **options)
+        if measured is None:
+            named = ", ".join(settings["paths"])
+            raise ConfigError(f"{named}: no page was read; name PDFs or images that show something")
         # Imported only now, as it imports torch.
         from pipeline.bench.whole_run.run_result import lines, values_of
 
-        values = values_of(settings, measured, paths)
+        values = {"settings": settings, **values_of(measured)}
         return Figures(values=values, lines=tuple(lines(values)))
 
 
-def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, age_s: float) -> Measured:
-    subject = Subject(settings.model, folder / "model")
-    output_tokens = settings.output_tokens
-    if output_tokens is None and subject.is_random:
-        output_tokens = RANDOM_OUTPUT_TOKENS
+def _run(
+    paths: Sequence[str],
+    model: str,
+    folder: Path,
+    age_s: float,
+    *,
+    output_tokens: int | None = None,
+    sets: Sequence[str] = (),
+    **keys: Any,
+) -> Measured | None:
+    """Returns what was measured; None where no page was read."""
+    subject = Subject(model, folder / "model")
+    most = RANDOM_OUTPUT_TOKENS if output_tokens is None and subject.is_random else output_tokens
     config = bench_config(
         subject,
         paths,
         folder / "results.db",
-        output_tokens=output_tokens,
-        sets=settings.sets,
-        options=settings.options(),
+        output_tokens=most,
+        sets=sets,
+        options=[
+            (f"--{name.replace('_', '-')}", nest(key, keys[name]))
+            for name, key in _KEYS.items()
+            if keys.get(name) is not None
+        ],
     )
     with HostMeter() as host, ExitStack() as measuring:
         track = PageTrack(host)
         started = track.moment()
         moments = [started]
 
-        def loaded(model: "PageModel") -> None:
-            track.gpu = measuring.enter_context(GpuMeter(model.device))
+        def loaded(made: "PageModel") -> None:
+            track.gpu = measuring.enter_context(GpuMeter(made.device))
             moments.append(track.moment())
 
         def loaded_there(on: LoadedOn) -> None:
@@ -75,25 +101,24 @@ def _run(settings: PipelineBenchSettings, paths: Sequence[str], folder: Path, ag
             loader.imported_at_s, loader.loaded_at_s = on.imported_at, on.loaded_at
             moments.append(track.moment())
 
-        loader = Loader(subject, output_tokens=output_tokens, then=loaded)
-        is_here = subject.is_random or output_tokens is not None or num_replicas(config) == 1
+        loader = Loader(subject, output_tokens=most, then=loaded)
+        is_here = subject.is_random or most is not None or num_replicas(config) == 1
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):
-            load = loader if is_here else None
-            summary = choose.run(config, track, stop, load, loaded_there)
+            summary = choose.run(config, track, stop, loader if is_here else None, loaded_there)
         wall_s = time.perf_counter() - started.at_s
     if not is_here and track.num_read:
         loader.loaded = subject.load(config)  # for its configuration and dtype
     if not track.num_read or loader.loaded is None:
-        raise ConfigError(
-            f"{', '.join(settings.paths)}: no page was read; name PDFs or images that show something"
-        )
+        return None
     return Measured(
         config=config,
         summary=summary,
         track=track,
         host=host,
         loader=loader,
+        model=loader.loaded,
+        output_tokens=output_tokens,
         age_s=age_s,
         started=started,
         loaded=moments[-1],

@@ -1,6 +1,6 @@
 """Works out the figures of `ocrbatch bench pipeline` from a measured run, and prints them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict
 from typing import Any
@@ -11,14 +11,11 @@ from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.imaging.tiling import MODES
 from ocr.model.prompt import encode_prompt
 from pipeline.bench.bench_figures import cells
-from pipeline.bench.generation.decode_arms import GenerateArm, page_prompt
-from pipeline.bench.generation.decode_bench import timed
 from pipeline.bench.machine import describe
-from pipeline.bench.real_pages import first_pages
 from pipeline.bench.roofline.bound import PageWork, page_bound
 from pipeline.bench.roofline.rates import measure_rates
-from pipeline.bench.whole_run.track import Measured, PipelineBenchSettings
-from pipeline.config.schema import tile_settings
+from pipeline.bench.whole_run.track import Measured
+from pipeline.device.sizes import decode_slots
 from pipeline.device.startup.loading import choose_dtype, threads_each
 from pipeline.meter import bottleneck
 from pipeline.reports.listing import counted
@@ -27,12 +24,11 @@ from storage.database import open_for_reading
 from storage.queries import statistics
 
 _FLAT_FROM = 100
-_VIEWS_AT_ONCE = 32
 _WIDTHS = (28, 12)
 Values = dict[str, Any]
 
 
-def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]) -> Values:
+def values_of(measured: Measured) -> Values:
     """Returns all figures as JSON values, measuring what is left for after the run.
 
     at_once: pages decoded at once. num_read: pages that did not fail. flow: as in the database (RunSummary.flow).
@@ -43,15 +39,14 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
     """
     model, track, summary, config = measured.model, measured.track, measured.summary, measured.config
     memory = _memory(measured)  # before anything else takes memory
-    speeds = _speeds(measured)
+    at_once = decode_slots(config, model.device.type)
+    speeds = _speeds(measured, at_once)
     slowest = bottleneck(summary.stages)
     return {
-        "settings": asdict(settings),
         "machine": describe(model.device),
-        "model": settings.model,
         "dtype": choose_dtype(config.dtype, model.device.type),
         "device": model.device.type,
-        "at_once": measured.at_once,
+        "at_once": at_once,
         "num_tokens": sum(page.num_tokens for page in track.pages),
         "num_read": track.num_read,
         "statuses": dict(track.statuses),
@@ -64,19 +59,18 @@ def values_of(settings: PipelineBenchSettings, measured: Measured, paths: Sequen
         "wall_s": measured.wall_s,
         "stored_s": [round(page.at_s - measured.started.at_s, 3) for page in track.pages],
         "config": config.model_dump(mode="json"),
-        **_bound(measured, speeds[-1]["pages_s"]),
-        "beside": _beside(settings, measured, paths),
-        "notes": list(_notes(settings, measured)),
+        **_bound(measured, at_once, speeds[-1]["pages_s"]),
+        "notes": list(_notes(measured)),
     }
 
 
-def _speeds(measured: Measured) -> list[Values]:
+def _speeds(measured: Measured, at_once: int) -> list[Values]:
     """Returns the speeds of the whole run, of the run since the model was loaded, and of its steady part if any."""
     track = measured.track
     parts = {
         "whole run": track.since(measured.started),
         "since the model was loaded": track.since(measured.loaded),
-        "steady": track.steady(measured.at_once),
+        "steady": track.steady(at_once),
     }
     return [{"name": name, **part} for name, part in parts.items() if part is not None]
 
@@ -121,13 +115,13 @@ def _memory(measured: Measured) -> Values:
     }
 
 
-def _bound(measured: Measured, pages_s: float) -> Values:
+def _bound(measured: Measured, at_once: int, pages_s: float) -> Values:
     """Returns the device's rates, an average page's work, the bound, and the share of it that a speed reaches."""
     model = measured.model
     found: Values = {"rates": None, "work": None, "bound": None, "bound_share": None}
     if not isinstance(model, LoadedModel):
         return found
-    rates, work = measure_rates(model.device, model.model.dtype), _work(measured, model)
+    rates, work = measure_rates(model.device, model.model.dtype), _work(measured, model, at_once)
     found |= {"rates": asdict(rates) if rates else None, "work": asdict(work) if work else None}
     if rates and work:
         bound = page_bound(model.model.config, work, rates, model.model.dtype.itemsize)
@@ -135,20 +129,18 @@ def _bound(measured: Measured, pages_s: float) -> Values:
     return found
 
 
-def _notes(settings: PipelineBenchSettings, measured: Measured) -> Iterator[str]:
+def _notes(measured: Measured) -> Iterator[str]:
     if isinstance(measured.model, LoadedModel):
         return
     yield "no bound: the work of a page is counted for models of DeepSeek-OCR's shape alone"
-    if settings.output_tokens is not None:
+    if measured.output_tokens is not None:
         yield (
-            f"at most {settings.output_tokens} tokens a page, fewer where the model ends it or decode.max_tokens does, "
+            f"at most {measured.output_tokens} tokens a page, fewer where the model ends it or decode.max_tokens does, "
             "which counts the prompt too"
         )
-    if settings.generate_pages:
-        yield "no generate beside it: the run itself writes this model's texts with transformers' generate"
 
 
-def _work(measured: Measured, loaded: LoadedModel) -> PageWork | None:
+def _work(measured: Measured, loaded: LoadedModel, at_once: int) -> PageWork | None:
     """Returns the average page's work from the encoder's stored counts; None where there are none."""
     config, num_pages = measured.config, measured.track.num_read
     with closing(open_for_reading(config.store.database)) as db:
@@ -163,36 +155,8 @@ def _work(measured: Measured, loaded: LoadedModel) -> PageWork | None:
         view_px=MODES[config.tile.mode].base_px,
         words=len(encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)),
         output_tokens=sum(page.num_tokens for page in measured.track.pages) / num_pages,
-        rows=min(measured.at_once, num_pages),
+        rows=min(at_once, num_pages),
     )
-
-
-@torch.inference_mode()
-def _beside(settings: PipelineBenchSettings, measured: Measured, paths: Sequence[str]) -> Values | None:
-    """Times transformers' `generate` on the first generate_pages pages, read whole, all in one batch.
-
-    Its figures are of decoding alone, prefill included, without encoding and files.
-    Raises: CheckpointError, ConfigError.
-    """
-    loaded = measured.model
-    if not settings.generate_pages or not isinstance(loaded, LoadedModel):
-        return None
-    if loaded.device.type == "cuda":
-        torch.cuda.empty_cache()
-    tokens = max(page.num_tokens for page in measured.track.pages)
-    rendered = first_pages(paths, tile_settings(measured.config), settings.generate_pages, "PATH")
-    encoded = loaded.model.encoder.encode([page.views for page in rendered], max_views=_VIEWS_AT_ONCE)
-    pages = [page_prompt(loaded, vision) for vision in encoded]
-    wall_s, _, written = timed(GenerateArm(loaded), pages, len(pages), tokens)
-    num_tokens = sum(len(page.tokens) for page in written)
-    return {
-        "name": "generate",
-        "num_pages": len(pages),
-        "num_tokens": num_tokens,
-        "wall_s": wall_s,
-        "pages_s": len(pages) / wall_s,
-        "tokens_s": num_tokens / wall_s,
-    }
 
 
 def lines(values: Values) -> Iterator[str]:
@@ -225,11 +189,6 @@ def lines(values: Values) -> Iterator[str]:
     yield from _memory_lines(values["memory"], len(values["stored_s"]))
     if values["bound"] is not None:
         yield from _bound_lines(values)
-    if (beside := values["beside"]) is not None:
-        yield (
-            f"{beside['name']} beside it, decoding alone, {beside['num_pages']} pages at once: "
-            f"{beside['tokens_s']:,.0f} tokens/s, {beside['pages_s']:.2f} pages/s"
-        )
     yield from values["notes"]
 
 
@@ -240,7 +199,7 @@ def _head(values: Values) -> Iterator[str]:
     yield f"{where}; torch {machine['versions'].get('torch')}"
     pages = counted(dict(sorted(values["statuses"].items())))
     yield (
-        f"model {values['model']}, {values['dtype']}, {values['at_once']} pages at once; "
+        f"model {values['settings']['model']}, {values['dtype']}, {values['at_once']} pages at once; "
         f"{len(values['stored_s'])} pages ({pages}), {values['num_tokens'] / values['num_read']:,.0f} tokens a page "
         "read"
     )

@@ -17,7 +17,6 @@ from pipeline.bench.roofline.bound import (
     view_flops,
 )
 from pipeline.bench.roofline.rates import Rates, measure_rates
-from pipeline.bench.roofline.token_counts import global_tokens, tile_tokens
 from tests.ocr.tiny import TINY
 
 RATES = Rates(matrix_flops_s=790e12, copy_bytes_s=4.3e12)
@@ -34,8 +33,8 @@ def test_an_a4_page_of_the_published_model() -> None:
 
 
 def test_views_become_the_tokens_that_the_model_gets() -> None:
-    assert global_tokens(1024) + tile_tokens((2, 3)) == 903
-    assert (global_tokens(640), tile_tokens((1, 1))) == (111, 0)
+    alone = replace(A4, view_px=640, tiles=0, words=0)
+    assert (replace(A4, words=0).prompt_tokens, alone.prompt_tokens) == (903, 111)
 
 
 def test_a_step_of_many_rows_reads_all_weights_but_the_embedding() -> None:

@@ -5,15 +5,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
+from PIL import Image
 
-from ocr.model.deepseek_ocr import DEFAULT_PROMPT
-from ocr.model.prompt import encode_prompt
-from pipeline.bench.random_model import random_loaded
 from pipeline.bench.roofline.rates import Rates
-from pipeline.bench.whole_run import run_bench, run_result, subject, track
+from pipeline.bench.whole_run import run_bench, run_result, subject
 from pipeline.bench.whole_run.subject import Subject
 from pipeline.cli.main import cli
 from pipeline.config.schema import Config, completed
@@ -47,7 +46,7 @@ def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf:
     output = tmp_path / "bench.json"
     said = bench(
         str(pages), "--model", str(reader), "--num-pages", "10", "--batch-size", "2",
-        "--generate-pages", "2", "--output-json", str(output), *SETS,
+        "--output-json", str(output), *SETS,
     ).output  # fmt: skip
     found = json.loads(output.read_text())
     assert found["statuses"] == {"ok": 7, "blank": 3}
@@ -64,41 +63,38 @@ def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf:
     assert found["work"]["readings"] == pytest.approx(0.7)
     assert found["memory"]["host_peak"] >= found["memory"]["main_peak"] > 0
     assert (found["bound"], found["memory"]["gpu_used"], whole["gpu_busy"]) == (None, None, None)
-    assert (found["beside"]["num_pages"], found["beside"]["num_tokens"]) == (2, 8)
     assert {stage["name"] for stage in found["flow"]["stages"]} >= {"render", "encode", "decode", "store"}
     assert "10 pages (3 blank, 7 ok), 3 tokens a page" in said
     assert "steady: from when the first 2 pages were stored to the end" in said
-    assert "generate beside it" in said
     assert "first page stored" in said
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mode", ["tiny", "gundam"])
 def test_random_weights_write_as_many_tokens_as_are_asked_for(
-    shape: Path, tmp_path: Path, make_pdf: MakePdf
+    mode: str, shape: Path, tmp_path: Path, make_pdf: MakePdf
 ) -> None:
+    """On every page, whatever it shows: with tiles the pages' prompts differ in length."""
     pages = make_pdf(tmp_path / "a.pdf", ["one", "two"])
+    noise = np.random.default_rng(0).integers(0, 256, (120, 90, 3), np.uint8)
+    Image.fromarray(noise).save(tmp_path / "small.png")
     output = tmp_path / "bench.json"
     said = bench(
-        str(pages), "--model", str(shape), "--mode", "tiny", "--output-tokens", "40", "--output-json", str(output),
-        "--set", "render.workers=1",
+        str(pages), str(tmp_path / "small.png"), "--model", str(shape), "--mode", mode, "--output-tokens", "40",
+        "--output-json", str(output), "--set", "render.workers=1",
     ).output  # fmt: skip
     found = json.loads(output.read_text())
-    assert found["num_tokens"] == 80
-    assert found["config"]["decode"]["max_tokens"] == 73 + 2 + 40
+    assert found["num_tokens"] == 3 * 40
     assert found["work"]["words"] == 2
     assert "no steady part" in said
 
 
-def test_tiles_belong_to_the_prompt(shape: Path, tmp_path: Path) -> None:
-    config = subject.bench_config(
-        Subject(str(shape), tmp_path / "stand-in"),
-        [str(Path(__file__).parents[3] / "samples" / "report.pdf")],
-        tmp_path / "results.db",
-        output_tokens=100,
-    )
-    assert config.decode.max_tokens == 903 + 2 + 100
+def test_a_run_does_to_every_token_what_it_does_outside_the_bench(shape: Path, tmp_path: Path) -> None:
+    stand_in = Subject(str(shape), tmp_path / "stand-in")
+    config = subject.bench_config(stand_in, ["a.pdf"], tmp_path / "results.db", output_tokens=100)
     assert config.decode.loop.tokens == 0
-    assert completed(config).decode.pdf.size == 20, "what a run does to every token it does here as well"
+    assert config.decode.max_tokens == Config().decode.max_tokens
+    assert completed(config).decode.pdf.size == 20
 
 
 def test_what_is_measured_is_reading_unless_somebody_wants_layers_in_it(reader: Path, tmp_path: Path) -> None:
@@ -109,21 +105,6 @@ def test_what_is_measured_is_reading_unless_somebody_wants_layers_in_it(reader: 
         for sets in ((), ("text_layer=auto",))
     ]
     assert [config.text_layer for config in made] == ["ignore", "auto"]
-
-
-def test_the_prompt_has_the_words_that_the_model_is_given(reader: Path, tmp_path: Path) -> None:
-    from ocr.checkpoints.checkpoint import load
-
-    loaded = load(str(reader), device="cpu", dtype=torch.float32)
-    for prompt in (None, "<image>very good", "very <image> good very"):
-        ids = encode_prompt(loaded.tokenizer, prompt or loaded.prompt, bos_id=loaded.bos_id)
-        assert Subject(str(reader), tmp_path / "unused").prompt_words(prompt) == len(ids)
-    random = random_loaded(TINY, torch.device("cpu"), torch.float32)
-    stand_in = Subject("random", tmp_path / "random")
-    for prompt in (None, "one <image> two"):
-        ids = encode_prompt(random.tokenizer, prompt or random.prompt, bos_id=random.bos_id)
-        assert stand_in.prompt_words(prompt) == len(ids)
-    assert subject.DEFAULT_PROMPT == DEFAULT_PROMPT
 
 
 def test_the_random_model_is_the_published_one_at_full_size(
@@ -151,10 +132,8 @@ def test_the_gpu_and_its_bound_are_printed(
     rates = Rates(matrix_flops_s=1e12, copy_bytes_s=1e9)
     monkeypatch.setattr(run_result, "measure_rates", lambda device, dtype: rates)
     shutil.copy(make_pdf(tmp_path / "a.pdf", ["one"]), tmp_path / "b.pdf")
-    settings = track.PipelineBenchSettings(
-        paths=(str(tmp_path / "a.pdf"),), model=str(reader), device="cpu", sets=READS_TEXT
-    )
-    values = run_bench.run(settings).values
+    paths = [str(tmp_path / "a.pdf")]
+    values = run_bench.run(paths=paths, model=str(reader), device="cpu", sets=READS_TEXT).values
     assert values["bound_share"] == pytest.approx(
         values["speeds"][-1]["pages_s"] / values["bound"]["pages_s"]
     )

@@ -41,8 +41,8 @@ def test_every_family_is_timed_stage_by_stage(name: str, tmp_path: Path) -> None
     Image.fromarray(pixels).save(page)
 
     said, found = bench(
-        str(page), "--model", str(model), "--num-pages", "2", "--output-tokens", "4", "--generate-pages", "1",
-        "--output-json", str(tmp_path / "bench.json"), "--set", "decode.prompt=<image>Read",
+        str(page), "--model", str(model), "--num-pages", "2", "--output-tokens", "4", "--output-json",
+        str(tmp_path / "bench.json"), "--set", "decode.prompt=<image>Read",
     )  # fmt: skip
 
     assert (sum(found["statuses"].values()), found["num_read"]) == (2, 2)
@@ -51,9 +51,9 @@ def test_every_family_is_timed_stage_by_stage(name: str, tmp_path: Path) -> None
     assert {"render", "encode", "decode", "store"} <= {stage["name"] for stage in found["flow"]["stages"]}
     start = found["start_up"]
     assert 0 < start["entered_s"] < start["imported_s"] <= start["loaded_s"] < start["first_page_s"]
-    assert (found["bound"], found["work"], found["beside"]) == (None, None, None)
+    assert (found["bound"], found["work"]) == (None, None)
     assert [note.partition(":")[0].partition(",")[0] for note in found["notes"]] == [
-        "no bound", "at most 4 tokens a page", "no generate beside it",
+        "no bound", "at most 4 tokens a page",
     ]  # fmt: skip
     assert "float32" in said
     assert all(note in said for note in found["notes"])
