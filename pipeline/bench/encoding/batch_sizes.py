@@ -1,11 +1,12 @@
 """Works out which batches requests will make, and the graph sizes that pad these least."""
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from itertools import chain, product
 
 from encoders.graphs.batching import budgets
 from encoders.graphs.batching.packing import Bounds, pack
-from encoders.graphs.path import GraphPath, Unit
+from encoders.graphs.path import Unit
 from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder, VisionEncoder
 
@@ -19,8 +20,13 @@ def batch_sizes(encoder: PageEncoder, batches: Sequence[Sequence[PageViews]], ma
     batches: of pages that are encoded together. Units that no batch holds are left out: they run alone, eagerly.
     """
     seen: dict[tuple[str, Hashable], Counter[int]] = {}
-    for pages in batches:
-        for path, axis, units in _grouped(encoder, pages):
+    if not isinstance(encoder, VisionEncoder):  # it forms its units as it encodes
+        return {}
+    for pages, path in product(batches, encoder.paths):
+        by_axis: dict[Hashable, list[Unit]] = {}
+        for unit in chain.from_iterable(encoder.units(path.name, pages)):
+            by_axis.setdefault(unit.axis, []).append(unit)
+        for axis, units in by_axis.items():
             bounds = Bounds(max_tokens=path.most_tokens(axis, max_items), max_items=max_items)
             packed = pack([unit.tokens for unit in units], bounds, items=[unit.items for unit in units])
             inside = [batch.tokens for batch in packed if batch.tokens <= bounds.max_tokens]
@@ -40,18 +46,3 @@ def fitted_budgets(encoder: PageEncoder, seen: Histogram, max_graphs: int) -> di
         if sizes := budgets.choose(rounded, float, list(rounded), max_graphs):
             chosen[path.name] = sizes
     return chosen
-
-
-def _grouped(
-    encoder: PageEncoder, pages: Sequence[PageViews]
-) -> Iterator[tuple[GraphPath, Hashable, list[Unit]]]:
-    """Yields the pages' units by path and axis; none of an encoder that forms them as it encodes."""
-    for path in encoder.paths:
-        if not isinstance(encoder, VisionEncoder):
-            return
-        by_axis: dict[Hashable, list[Unit]] = {}
-        for page in encoder.units(path.name, pages):
-            for unit in page:
-                by_axis.setdefault(unit.axis, []).append(unit)
-        for axis, units in by_axis.items():
-            yield path, axis, units

@@ -12,9 +12,8 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
-from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.batch_sizes import batch_sizes
-from pipeline.bench.encoding.subjects import EncoderSubject, Features, deepseek_subject
+from pipeline.bench.encoding.subjects import EncoderSubject, Features
 from pipeline.device.run_encoder import PathsEncoder
 from pipeline.stages.encode import encode_views
 
@@ -95,7 +94,6 @@ class ManagedArm(Arm):
         self._encoder, self.settings = encoder, settings
         self._steps = PathsEncoder(encoder, self.manager)
         self._before: dict[str, dict[str, int]] = {}
-        self._axes: dict[str, list[Hashable]] = {}
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
         self._calls += len(pages)
@@ -106,13 +104,14 @@ class ManagedArm(Arm):
         if not self.has_graphs:
             return
         seen = batch_sizes(self._encoder, batches, self.settings.max_items)
+        axes: dict[str, list[Hashable]] = {}
         for name, axis in sorted(seen, key=str):
-            self._axes.setdefault(name, []).append(axis)
+            axes.setdefault(name, []).append(axis)
         if not seen:  # an encoder that forms its units as it encodes: the manager counts them
-            self._axes = {name: list(axes) for name, axes in self._encoder.usual_axes.items()}
+            axes = {name: list(usual) for name, usual in self._encoder.usual_axes.items()}
             for pages in batches:
                 ManagedArm.encode(self, pages)
-        self.manager.warm_up(self._axes, seen if seen and self.settings.budgets == "auto" else None)
+        self.manager.warm_up(axes, seen if seen and self.settings.budgets == "auto" else None)
 
     def start(self) -> None:
         super().start()
@@ -128,12 +127,7 @@ class ManagedArm(Arm):
         return sum(its["replays"] + its["eager_batches"] for its in counted) if self.paths else self._calls
 
     def statistics(self) -> dict[str, dict[str, Any]]:
-        if not self.has_graphs:
-            return {}
-        return {
-            name: stats | {"axes_are_px": all(isinstance(axis, int) for axis in self._axes.get(name, ()))}
-            for name, stats in self._counted().items()
-        }
+        return self._counted() if self.has_graphs else {}
 
     def close(self) -> None:
         self.manager.close()
@@ -152,12 +146,8 @@ def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, An
     return stats.as_dict() | counted | {"hit_rate": since.hit_rate, "padding_share": since.padding_share}
 
 
-def build(
-    name: str, subject: EncoderSubject | OcrModel, settings: GraphSettings, capture: Capture | None = None
-) -> Arm:
+def build(name: str, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None) -> Arm:
     """Returns the arm with this name, one of ARMS that the subject does not lack."""
-    if isinstance(subject, OcrModel):
-        subject = deepseek_subject(subject)
     if name == "reference":
         return ReferenceArm(subject)
     return ManagedArm(subject, settings if name == "graph" else replace(settings, graphs="off"), capture)

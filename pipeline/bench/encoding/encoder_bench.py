@@ -1,8 +1,9 @@
 """Implements `ocrbatch bench encoder`: times the encoder's arms, each warmed up, in one process."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any, Literal
 
 import torch
@@ -73,16 +74,19 @@ def run(**options: Any) -> Figures:
     return reported(bench(settings_of(**options)))
 
 
+def reported(values: dict[str, Any]) -> Figures:
+    """Returns the figures of bench() with the report's lines."""
+    return Figures(values=values, lines=tuple(_lines(values)))
+
+
 @torch.inference_mode()
 def bench(
     settings: BenchSettings, subject: EncoderSubject | None = None, capture: Capture | None = None
 ) -> dict[str, Any]:
     """Measures every arm that the model has on the same requests; returns all figures as JSON values.
 
-    relative_errors: of each arm relative to the first. parity: the largest relative differences between arms.
-    missing_arms: those that the model lacks, with the reason. grids: (columns, rows) of the tiles of each request.
-    subject: the model, where it is loaded already. capture: of graphs; by default the device's.
-    Raises: CheckpointError, ConfigError.
+    missing_arms: those that the model lacks, with the reason; the others are those of compared(). subject: the model,
+    where it is loaded already. capture: of graphs; by default the device's. Raises: CheckpointError, ConfigError.
     """
     device = torch.device(settings.device)
     if subject is None:
@@ -93,44 +97,46 @@ def bench(
         raise ConfigError(f"--arms {','.join(settings.arms)}: {'; '.join(missing.values())}; add eager")
     requests = requests_for(settings, subject)
     graphs = graph_settings_for(settings, subject, requests)
-    measured: list[ArmTimes] = []
-    outputs: dict[str, list[Tensor]] = {}
     # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
     # as they take the memory.
+    alone = [[name] for name in chosen if name == "reference"]
     ours = [name for name in chosen if name != "reference"]
-    for names in [*([name] for name in chosen if name == "reference"), *([ours] if ours else [])]:
-        arms = [build(name, subject, graphs, capture) for name in names]
-        for arm in arms:
-            prepare(arm, requests, settings)
-        measured += measure(arms, requests, settings, device)
-        for arm in arms:
-            outputs[arm.name] = outputs_of(arm, requests, settings)
-            arm.close()
-    return values_of(settings, device, requests, measured, outputs) | {"missing_arms": missing}
+    groups = ([build(name, subject, graphs, capture) for name in names] for names in (*alone, ours))
+    values, _ = compared(groups, settings, device, requests)
+    return values | {"missing_arms": missing}
 
 
-def values_of(
+def compared(
+    groups: Iterable[Sequence[Arm]],
     settings: BenchSettings,
     device: torch.device,
     requests: Sequence[Request],
-    measured: Sequence[ArmTimes],
-    outputs: Mapping[str, Sequence[Tensor]],
-) -> dict[str, Any]:
-    """Returns figures as JSON values, but for those of arms that are missing. outputs: each arm's tokens of pages."""
-    first, *others = outputs
-    return {
+) -> tuple[dict[str, Any], dict[str, list[Tensor]]]:
+    """Measures arms, those of a group by turns; returns figures as JSON values, and each arm's tokens of pages.
+
+    parity: the largest relative difference of each arm's tokens from those of each arm before it. grids: (columns,
+    rows) of the tiles of each request. A group's memory is free before the next one is asked for. Raises: ConfigError.
+    """
+    measured: list[ArmTimes] = []
+    outputs: dict[str, list[Tensor]] = {}
+    for arms in groups:
+        for arm in arms:
+            _prepare(arm, requests, settings)
+        measured += _measure(arms, requests, settings, device)
+        for arm in arms:
+            outputs[arm.name] = _outputs(arm, requests, settings)
+            arm.close()
+    values = {
         "settings": asdict(settings) | {"buckets": str(settings.buckets)},
         "machine": describe(device),
-        "relative_errors": {name: largest_error(outputs[name], outputs[first]) for name in others},
-        "parity": _parity(outputs),
+        "parity": {
+            f"{later} to {earlier}": largest_error(outputs[later], outputs[earlier])
+            for earlier, later in combinations(outputs, 2)
+        },
         "grids": [list(request.views.grid) for request in requests],
         "arms": [arm.values() for arm in measured],
     }
-
-
-def reported(values: dict[str, Any]) -> Figures:
-    """Returns the figures of bench() with the report's lines."""
-    return Figures(values=values, lines=tuple(_lines(values)))
+    return values, outputs
 
 
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
@@ -142,8 +148,6 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield ""
     yield from comparison(arms)
     yield from paths(arms)
-    for name, error in values["relative_errors"].items():
-        yield f"{name}: relative error to {arms[0]['arm']} {error:.1e}"
     for pair, difference in values["parity"].items():
         yield f"Parity, {pair}: largest relative difference {difference:.1e}"
     for name, why in values["missing_arms"].items():
@@ -186,7 +190,7 @@ def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Reque
     return random_requests(settings.buckets, count, settings.seed, tiles, maker, settings.frames)
 
 
-def prepare(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> None:
+def _prepare(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> None:
     """Prepares an arm for the requests. Raises: ConfigError for graphs that the memory limit has no room for."""
     try:
         arm.prepare([views_of(batch) for batch in batches_of(requests, settings.batch_size)])
@@ -194,7 +198,7 @@ def prepare(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> N
         raise ConfigError(f"--memory-limit and --budgets: {error}") from error
 
 
-def measure(
+def _measure(
     arms: Sequence[Arm], requests: Sequence[Request], settings: BenchSettings, device: torch.device
 ) -> list[ArmTimes]:
     """Returns the times of arms that are prepared; of each batch one after the other."""
@@ -218,7 +222,7 @@ def measure(
     return all_times
 
 
-def outputs_of(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[Tensor]:
+def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[Tensor]:
     """Returns the tokens of the first requests, in host memory."""
     compared = requests[: max(_COMPARED // settings.batch_size, 1) * settings.batch_size]
     return [
@@ -232,20 +236,6 @@ def largest_error(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
     """Returns the largest difference of a page's tokens from those expected, relative to these (L2)."""
     pairs = zip(found, expected, strict=True)
     return max(float((mine.float() - its.float()).norm() / its.float().norm()) for mine, its in pairs)
-
-
-def _parity(outputs: Mapping[str, Sequence[Tensor]]) -> dict[str, float]:
-    """Returns the largest relative difference of graphs from our eager forward, and of ours from transformers'.
-
-    Pairs are left out of which an arm was not measured.
-    """
-    found = {}
-    if "graph" in outputs and "eager" in outputs:
-        found["graph to eager"] = largest_error(outputs["graph"], outputs["eager"])
-    ours = [outputs[name] for name in ("eager", "graph") if name in outputs]
-    if "reference" in outputs and ours:
-        found["ours to reference"] = max(largest_error(own, outputs["reference"]) for own in ours)
-    return found
 
 
 def _finish(device: torch.device) -> None:

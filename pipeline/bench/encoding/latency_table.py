@@ -121,14 +121,10 @@ def _path(label: str, stats: Mapping[str, Any]) -> Iterator[str]:
         f"{stats['capture_seconds']:.2f}",
         f"{stats['graph_bytes'] / 1e6:.0f}",
     )
-    unit = " px" if stats.get("axes_are_px", True) else ""
     for axis, sizes in stats["budgets"].items():
+        label = f"Graphs in use at {axis}{' px' if axis.isdigit() else ''}, tokens:"
         if sizes:
-            yield from _wrapped(f"Graphs in use at {axis}{unit}, tokens:", sizes)
-
-
-def _wrapped(label: str, sizes: Sequence[int]) -> list[str]:
-    return textwrap.wrap(f"{label} {', '.join(map(str, sizes))}", _WIDTH, subsequent_indent="  ")
+            yield from textwrap.wrap(f"{label} {', '.join(map(str, sizes))}", _WIDTH, subsequent_indent="  ")
 
 
 def _figures(found: Spread) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from pebble import ProcessPool
 from torch import Tensor
 
 from encoders.graphs.path import Unit
+from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from encoders.vision_encoder import VisionEncoder
 from ocr.model_files.locate import find_directory
@@ -27,14 +28,11 @@ from pipeline.bench.bench_figures import Figures
 from pipeline.bench.encoding.encoder_arms import Arm, ManagedArm, build
 from pipeline.bench.encoding.encoder_bench import (
     BenchSettings,
+    compared,
     graph_settings_for,
-    measure,
-    outputs_of,
-    prepare,
     reported,
     requests_for,
     settings_of,
-    values_of,
 )
 from pipeline.bench.encoding.published_sizes import published_size
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
@@ -48,13 +46,28 @@ _WAIT = timedelta(minutes=30)
 
 
 class SharedArm(ManagedArm):
-    """Our encoder, its work spread over the ranks of the process group: all have one of the same weights.
+    """Our encoder, its work spread over the ranks of a process group: all have one of the same weights.
 
-    Every rank is given the same pages, and has the tokens of all of them. shares: pieces of the first batch's work on
-    each rank.
+    It is a member of the group from prepare() to close(). store: where the ranks meet. Every rank is given the same
+    pages, and has the tokens of all of them. shares: pieces of the first batch's work on each rank.
     """
 
-    shares: Sequence[int] = ()
+    def __init__(
+        self, subject: EncoderSubject, settings: GraphSettings, rank: int, ranks: int, store: str
+    ) -> None:
+        super().__init__(subject, settings)
+        self.name = f"{self.name}, {ranks} ranks"
+        self.shares: Sequence[int] = ()
+        self._rank, self._ranks, self._store = rank, ranks, store
+
+    def prepare(self, batches: Sequence[Sequence[PageViews]]) -> None:
+        super().prepare(batches)  # before NCCL starts threads, as it captures
+        backend = "nccl" if self._encoder.device.type == "cuda" else "gloo"
+        dist.init_process_group(backend, self._store, rank=self._rank, world_size=self._ranks, timeout=_WAIT)
+
+    def close(self) -> None:
+        dist.destroy_process_group()
+        super().close()
 
     def meet(self) -> None:
         dist.barrier()
@@ -77,9 +90,9 @@ class SharedArm(ManagedArm):
         self, pieces: Sequence[T], sizes: Sequence[int], encode: Callable[[Sequence[T]], Sequence[Outputs]]
     ) -> list[Outputs]:
         """Returns the outputs of all pieces, in order: each rank encodes its share of them."""
-        shares = assign(sizes, dist.get_world_size())
+        shares = assign(sizes, self._ranks)
         self.shares = self.shares or [len(share) for share in shares]
-        mine = [pieces[index] for index in shares[dist.get_rank()]]
+        mine = [pieces[index] for index in shares[self._rank]]
         return gather(encode(mine) if mine else [], shares, self._encoder.device)
 
     def _whole(self, pages: Sequence[PageViews]) -> list[Outputs]:
@@ -113,8 +126,9 @@ def gather(mine: Sequence[Outputs], shares: Sequence[Sequence[int]], device: tor
     mine: this rank's, in the order of its share; they may differ in shape and in their tensors' names. Sent as bytes:
     not every backend knows every dtype. device: for the results, one that the group's backend can send from.
     """
-    layouts = from_all(
-        [{name: (tensor.dtype, tensor.shape) for name, tensor in output.items()} for output in mine]
+    layouts: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(
+        layouts, [{name: (tensor.dtype, tensor.shape) for name, tensor in output.items()} for output in mine]
     )
     lengths = [
         [dtype.itemsize * math.prod(shape) for output in layout for dtype, shape in output.values()]
@@ -137,13 +151,6 @@ def gather(mine: Sequence[Outputs], shares: Sequence[Sequence[int]], device: tor
                 name: next(pieces).clone().view(dtype).view(shape) for name, (dtype, shape) in output.items()
             }
     return [found[index] for index in range(len(found))]
-
-
-def from_all(value: Any) -> list[Any]:
-    """Returns the values of all ranks, in their order."""
-    found: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(found, value)
-    return found
 
 
 def run(*, ranks: int, device: str, **options: Any) -> Figures:
@@ -170,18 +177,19 @@ def bench_ranks(settings: BenchSettings, ranks: int) -> dict[str, Any]:
     pools = [ProcessPool(max_workers=1, context=context) for _ in range(ranks)]
     try:
         with tempfile.TemporaryDirectory(prefix="ocrbatch-ranks-") as folder:
-            found = [
+            futures = [
                 pool.schedule(_on_rank, args=(rank, settings, ranks, folder))
                 for rank, pool in enumerate(pools)
             ]
-            for future in as_completed(found):
+            for future in as_completed(futures):
                 future.result()  # what one rank refuses ends all of them
-            values: dict[str, Any] = found[0].result()
-            return values
+            (values, _), *_ = found = [future.result() for future in futures]
     finally:
         for pool in pools:
             pool.stop()
             pool.join()
+    values["ranks"]["is_same_everywhere"] = len({digest for _, digest in found}) == 1
+    return dict(values)
 
 
 def refuse(settings: BenchSettings, ranks: int) -> None:
@@ -199,7 +207,7 @@ def refuse(settings: BenchSettings, ranks: int) -> None:
         )
 
 
-def _on_rank(rank: int, settings: BenchSettings, ranks: int, folder: str) -> dict[str, Any]:
+def _on_rank(rank: int, settings: BenchSettings, ranks: int, folder: str) -> tuple[dict[str, Any], str]:
     device = torch.device(settings.device)
     if device.type == "cuda":
         device = torch.device("cuda", rank)
@@ -213,50 +221,27 @@ def _on_rank(rank: int, settings: BenchSettings, ranks: int, folder: str) -> dic
 @torch.inference_mode()
 def measured(
     settings: BenchSettings, subject: EncoderSubject, device: torch.device, rank: int, ranks: int, store: str
-) -> dict[str, Any]:
-    """Measures one rank's part and returns its figures; only the first rank's are whole. store: where ranks meet."""
+) -> tuple[dict[str, Any], str]:
+    """Measures one rank's part; returns its figures, of which only the first rank's are whole, and its tokens' hash."""
     requests = requests_for(settings, subject)
-    graphs = graph_settings_for(settings, subject, requests)
     name = "graph" if "graph" in settings.arms and subject.encoder.paths else "eager"
-    alone = build(name, subject, graphs)
+    alone = build(name, subject, graph_settings_for(settings, subject, requests))
     assert isinstance(alone, ManagedArm), "an arm of our own"
-    shared = SharedArm(subject, alone.settings)
-    shared.name = f"{name}, {ranks} ranks"
+    shared = SharedArm(subject, alone.settings, rank, ranks, store)
     # The other ranks wait while the first one encodes alone.
-    arms: list[Arm] = [*([alone] if rank == 0 else []), shared]
-    for arm in arms:
-        prepare(arm, requests, settings)  # before NCCL starts threads, as it captures
-    dist.init_process_group(
-        "nccl" if device.type == "cuda" else "gloo", store, rank=rank, world_size=ranks, timeout=_WAIT
-    )
-    try:
-        times = measure(arms, requests, settings, device)
-        outputs = {arm.name: outputs_of(arm, requests, settings) for arm in arms}
-        digests = from_all(_digest(outputs[shared.name]))
-    finally:
-        dist.destroy_process_group()
-        for arm in arms:
-            arm.close()
-    values = values_of(settings, device, requests, times, outputs)
+    arms: list[Arm] = [alone, shared] if rank == 0 else [shared]
+    values, outputs = compared([arms], settings, device, requests)
+    digest = hashlib.sha256()
+    for page in outputs[shared.name]:
+        digest.update(page.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
     pairs = list(zip(outputs[shared.name], outputs[arms[0].name], strict=True))
-    first, last = values["arms"][0], values["arms"][-1]
-    speed_up = first["page_ms"] / last["page_ms"]
-    return values | {
-        "missing_arms": {},
-        "ranks": {
-            "ranks": ranks,
-            "shares": shared.shares,
-            "num_pages": len(pairs),
-            "num_same_bits": sum(torch.equal(ours, own) for ours, own in pairs),
-            "is_same_everywhere": len(set(digests)) == 1,
-            "speed_up": speed_up,
-            "efficiency": speed_up / ranks,
-        },
+    speed_up = values["arms"][0]["page_ms"] / values["arms"][-1]["page_ms"]
+    of_ranks = {
+        "ranks": ranks,
+        "shares": shared.shares,
+        "num_pages": len(pairs),
+        "num_same_bits": sum(torch.equal(ours, own) for ours, own in pairs),
+        "speed_up": speed_up,
+        "efficiency": speed_up / ranks,
     }
-
-
-def _digest(tokens: Sequence[Tensor]) -> str:
-    whole = hashlib.sha256()
-    for page in tokens:
-        whole.update(page.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
-    return whole.hexdigest()
+    return values | {"missing_arms": {}, "ranks": of_ranks}, digest.hexdigest()

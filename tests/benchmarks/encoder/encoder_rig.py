@@ -77,7 +77,9 @@ class Rig:
         if name not in self._arms:
             settings = self.arm_settings()
             self._arms[name] = (
-                self.graph_arm(settings) if name == "graph" else build(name, self.model, settings)
+                self.graph_arm(settings)
+                if name == "graph"
+                else build(name, deepseek_subject(self.model), settings)
             )
         return self._arms[name]
 

@@ -58,5 +58,5 @@ def test_it_runs_and_adds_to_its_output(tmp_path: Path, capsys: pytest.CaptureFi
         ("qwen3-vl-8b", "mixed, 2"), ("qwen3-vl-8b", "image, 1"), ("qwen3-vl-8b", "video 4"),
         ("minicpm-v-2.5", "mixed, 2"), ("minicpm-v-2.5", "image, 1"),
     ]  # fmt: skip
-    assert rows[0]["parity"]["ours to reference"] < 1e-4
+    assert rows[0]["parity"]["eager to reference"] < 1e-4
     assert "captured within 8192 MiB" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from encoders.graphs.stats import PathStats
 from ocr.checkpoints.checkpoint import save
 from pipeline.bench.encoding.encoder_arms import build, path_statistics
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, spread, table
+from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
 from tests.encoders.graphs.eager_capture import EagerCapture
@@ -60,8 +61,8 @@ def test_arms_run_and_agree(tmp_path: Path) -> None:
     found = json.loads(output.read_text())
     assert [arm["arm"] for arm in found["arms"]] == ["reference", "eager", "graph"]
     assert all(arm["num_requests"] == 3 for arm in found["arms"])
-    assert found["relative_errors"]["eager"] < 1e-4
-    assert found["relative_errors"]["graph"] < 1e-4
+    assert found["parity"]["eager to reference"] < 1e-4
+    assert found["parity"]["graph to reference"] < 1e-4
     assert [arm["num_encoder_calls"] for arm in found["arms"]][1:] == [3, 3], (
         "the tiles of two pages go together"
     )
@@ -71,7 +72,7 @@ def test_arms_run_and_agree(tmp_path: Path) -> None:
     assert all(arm["page_ms"] > 0 for arm in found["arms"])
     assert "graph, path local" in result.output
     assert "Encoder forward (ms)" in result.output
-    assert "eager: relative error to reference" in result.output
+    assert "Parity, eager to reference: largest relative difference" in result.output
 
 
 def test_an_unknown_arm_is_refused() -> None:
@@ -93,7 +94,7 @@ class Winning(EagerCapture):
 @pytest.mark.parametrize(("budgets", "sizes"), [(None, [100, 200, 400]), ("auto", [400])])
 def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, sizes: list[int]) -> None:
     settings = GraphSettings(max_items=4, budgets=budgets)
-    arm = build("graph", tiny_model(), settings, Winning(torch.device("cpu"), poison=True))
+    arm = build("graph", deepseek_subject(tiny_model()), settings, Winning(torch.device("cpu"), poison=True))
     pages = [random_page(seed, grid=(3, 1)) for seed in range(2)]
     arm.prepare([pages[:1], pages[1:]])
     arm.encode(pages)
@@ -104,7 +105,7 @@ def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, 
     assert (stats["global"]["hits"], stats["local"]["hits"], arm.calls) == (1, 3, 2)
     assert stats["local"]["budgets"]["640"] == sizes
     assert stats["local"]["replayed_tokens"] == 300
-    expected = build("eager", tiny_model(), settings).encode(pages[:1])
+    expected = build("eager", deepseek_subject(tiny_model()), settings).encode(pages[:1])
     assert relative_error(tokens[0], expected[0]) < 1e-5
     arm.close()
 

@@ -63,7 +63,7 @@ def check(result: dict[str, Any], path: str, units: int, *, with_reference: bool
     assert result["arms"][-1]["num_encoder_calls"] == stats["replays"]
     assert result["parity"]["graph to eager"] < 1e-4
     if with_reference:
-        assert 0 < result["parity"]["ours to reference"] < 1e-4
+        assert 0 < result["parity"]["eager to reference"] < 1e-4
 
 
 @pytest.mark.parametrize("version", tiny_minicpm.VERSIONS)

@@ -33,8 +33,8 @@ def test_graphs_agree_and_stay_within_their_memory(name: str, frames: int) -> No
         BenchSettings(device="cuda", buckets={(64, 96): 1.0}, frames=frames, memory_limit=LIMIT, **asked),
         subject,
     )
-    assert result["parity"]["graph to eager"] < 0.05
-    assert result["parity"].get("ours to reference", 0.0) < 0.05
+    assert "graph to eager" in result["parity"]
+    assert max(result["parity"].values()) < 0.05
     stats = result["arms"][-1]["statistics"].values()
     assert sum(its["graph_bytes"] for its in stats) <= LIMIT
     # So small a model is launched slower than it computes, but on a busy machine no graph may win by enough.
