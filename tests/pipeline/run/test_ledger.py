@@ -154,6 +154,14 @@ def test_a_page_is_stored_then_counted_and_told_of(ledger: Ledger, database: str
     assert [(row["status"], row["text"]) for row in rows(database)] == [("ok", "read")]
 
 
+def test_a_page_whose_pictures_are_read_is_not_one_that_needed_no_reading(ledger: Ledger) -> None:
+    taken = replace(READ, status="embedded", timings=(single("layer", 0.1),))
+    do(lambda: ledger.store([taken]))
+    assert ledger.summary.num_unread == 1
+    do(lambda: ledger.store([replace(taken, page=PAGES[1], timings=(*taken.timings, single("lines", 1.0)))]))
+    assert (ledger.summary.pages, ledger.summary.num_unread) == ({"embedded": 2}, 1)
+
+
 @pytest.mark.parametrize(
     ("attempts", "rescued"),
     [
