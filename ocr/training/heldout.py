@@ -1,138 +1,157 @@
-"""Writes pages of unseen text as PDFs with their truth, to be read by the program itself:
+"""Writes pages that no training has seen, with their truth, to score a reader or to fit its confidence on:
 
-python -m ocr.training.heldout DATA OUT --fonts heldout
+python -m ocr.training.heldout DATA OUT --pages 100
 ocrbatch run OUT/pages --db held.db; ocrbatch eval --truth OUT/truth --db held.db
 
-With `--prompt grounded`, pages of every kind with pictures, and their blocks beside the texts, for
+About 40% are real pages at 150 to 200 dpi, 30% composed ones, 22% of both kinds degraded, 8% without any text; `--kind`
+writes one kind alone. OUT/truth/NAME/1.txt is a page's text, 1.json its paragraphs with their boxes, for
 `python -m tests.benchmarks.layout.boxes held.db OUT/truth`.
 """
 
 import argparse
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
+import numpy as np
+import numpy.typing as npt
 import pymupdf
+import torch
+from PIL import Image
 
-from ocr.training.pages.compose import compose, compose_form
-from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.genres import draw_form
-from ocr.training.pages.truth.grounded import regions, to_thousandths
-from ocr.training.pages.truth.page_truth import Glyphs, Sheet, UnreadableError, extract
-from ocr.training.pages.words.text import TextSource
-from ocr.training.pictures.source import Pictures
+from ocr.training.augment.degrade import degrade
+from ocr.training.corpus.packages import CorpusError, is_excluded
+from ocr.training.pages.page_source import USELESS_DRAW, PageSource
+from ocr.training.pages.page_truth import Sheet, extract, paragraphs
 
-RENDER_DPI = 200
-Prompt = Literal["plain", "grounded"]
+Grey = npt.NDArray[np.uint8]
+KINDS = {"real": 0.40, "composed": 0.30, "degraded": 0.22, "empty": 0.08}
+_EMPTY_PX = ((1240, 1754), (1275, 1650), (1600, 1200), (900, 900))
+_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """The texts, fonts and pictures that pages are made of."""
+class PagePicture:
+    """A page image and its truth. pixels: [H, W] grey. text: empty for a page without any.
 
-    text: TextSource
-    fonts: Fonts
-    pictures: Pictures
+    blocks: the text of each paragraph, and its box from 0 to 999 of the page.
+    """
 
-
-def plain_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
-    """Returns a name for the kind of text, and an A4 or Letter page of it in one column, without pictures."""
-    width, height = rng.choice([(595, 842), (612, 792)])
-    category = sources.text.category(rng)
-    sheet = compose(
-        rng,
-        sources.text,
-        sources.fonts,
-        width_pt=width,
-        height_pt=height,
-        size_pt=rng.uniform(8.5, 13.0),
-        fill=1.2,
-        category=category,
-    )
-    return category, sheet
+    pixels: Grey
+    text: str
+    blocks: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    dpi: float
 
 
-def any_page(rng: random.Random, sources: Sources) -> tuple[str, Sheet]:
-    """Returns a name for the kind of page, and a page as training draws them, with pictures."""
-    form = draw_form(rng)
-    sheet = compose_form(rng, sources.text, sources.fonts, form, pictures=sources.pictures)
-    return form.genre.name, sheet
+class Pages:
+    """Draws pages of the "valid" split, none of a document twice and none of the evaluation set's documents.
+
+    fonts: the splits of typefaces to choose from. characters: the fewest and the most of a page with text.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        rng: random.Random,
+        *,
+        fonts: tuple[str, ...] = ("train", "heldout"),
+        characters: tuple[int, int] = (20, 4500),
+    ) -> None:
+        self._rng, self._characters = rng, characters
+        made = [PageSource(folder, split="valid", fonts=split, leave_out=is_excluded) for split in fonts]
+        self._sources = [source for source in made if source.sources.fonts.families]
+        self._sources[0].look_for_documents()
+        self._drawn: set[tuple[Path, int]] = set()
+
+    def draw(self, kind: str) -> PagePicture:
+        """Returns a page of this kind. Raises CorpusError if no draw gives a usable page."""
+        source, (low, high) = self._sources[0], self._characters
+        if kind == "empty":
+            pixels = source.sources.pictures.page(self._rng, *self._rng.choice(_EMPTY_PX))
+            return PagePicture(pixels=pixels, text="", dpi=150.0)
+        if kind == "degraded":
+            clean = self.draw(self._rng.choice(["real", "composed"]))
+            return replace(clean, pixels=_degraded(clean.pixels, self._rng))
+        for _ in range(_TRIES):
+            try:
+                page = self._real() if kind == "real" and source.documents else self._composed()
+            except USELESS_DRAW:
+                continue
+            if page is not None and low <= len(page.text) <= high:
+                return page
+        raise CorpusError(f"no page of kind {kind!r} in {_TRIES} draws; is the corpus complete?")
+
+    def _real(self) -> PagePicture | None:
+        with self._sources[0].real(self._rng) as (sheet, name):
+            if name in self._drawn:
+                return None
+            self._drawn.add(name)
+            return _rasterised(sheet, self._rng.choice([150, 175, 200]))
+
+    def _composed(self) -> PagePicture:
+        sheet = self._rng.choice(self._sources).composed(self._rng)
+        return _rasterised(sheet, self._rng.choice([150, 200]))
 
 
-def blocks(sheet: Sheet, glyphs: Glyphs) -> list[dict[str, object]]:
-    """Returns the page's blocks: kind, box from 0 to 999, text as markdown. Raises UnreadableError."""
-    found = regions(sheet, glyphs)
-    size = (sheet.width_pt, sheet.height_pt)
-    boxes = to_thousandths(found, pymupdf.Matrix(1, 1), (0, 0), size)
-    return [
-        {"kind": region.kind, "box": box, "text": region.text}
-        for region, box in zip(found, boxes, strict=True)
+def _rasterised(sheet: Sheet, dpi: float) -> PagePicture:
+    glyphs = extract(sheet)
+    matrix = pymupdf.Matrix(dpi / 72, dpi / 72)
+    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0)
+    pixels = np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
+    share = 999 / np.array([sheet.width_pt, sheet.height_pt] * 2)
+    blocks = [
+        (text, tuple((np.asarray(box) * share).round().clip(0, 999).astype(int).tolist()))
+        for text, box in paragraphs(glyphs)
     ]
+    return PagePicture(pixels=pixels, text=glyphs.text, blocks=tuple(blocks), dpi=dpi)
 
 
-def write_page(
-    rng: random.Random, sources: Sources, out: Path, number: int, characters: tuple[int, int], prompt: Prompt
-) -> bool:
-    """Writes one page of (lowest, highest) characters; returns False if this draw gave no such page."""
-    low, high = characters
-    try:
-        kind, sheet = (any_page if prompt == "grounded" else plain_page)(rng, sources)
-        glyphs = extract(sheet)
-        found = blocks(sheet, glyphs) if prompt == "grounded" else []
-    except UnreadableError:
-        return False
-    if not low <= len(glyphs.text) <= high:
-        return False
-    name = f"{kind}-{number:03}.pdf"
-    _write_picture(sheet, out / "pages" / name)
-    truth = out / "truth" / name
-    truth.mkdir(parents=True, exist_ok=True)
-    (truth / "1.txt").write_text(glyphs.text)
-    if prompt == "grounded":
-        (truth / "1.json").write_text(json.dumps(found, ensure_ascii=False, indent=1))
-    return True
+def _degraded(pixels: Grey, rng: random.Random) -> Grey:
+    """Returns the page degraded by ocr.training.augment.degrade, at random strength."""
+    height, width = pixels.shape
+    padded = np.pad(pixels, ((0, -height % 8), (0, -width % 8)), mode="edge")
+    torch.manual_seed(rng.randrange(2**31))
+    worn = degrade(torch.from_numpy(padded)[None, None], strength=rng.uniform(1.0, 3.0))
+    grey = worn[0].float().mean(0)[:height, :width].round().to(torch.uint8)
+    return np.ascontiguousarray(grey.numpy())
 
 
-def _write_picture(sheet: Sheet, file: Path) -> None:
-    """Writes the page as a picture only: nothing but the pixels can be read from it."""
-    scale = RENDER_DPI / 72
-    image = sheet.display.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY)
-    with pymupdf.open() as scanned:
-        page = scanned.new_page(width=sheet.width_pt, height=sheet.height_pt)
-        page.insert_image(page.rect, pixmap=image)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        scanned.save(file, deflate=True)
+def write(pages: Pages, out: Path, kinds: list[str]) -> None:
+    """Writes out/pages/<kind>-<number>.png and out/truth/<the same name>/1.txt, as `ocrbatch eval` expects them."""
+    (out / "pages").mkdir(parents=True, exist_ok=True)
+    for number, kind in enumerate(kinds):
+        page, name = pages.draw(kind), f"{kind}-{number:03}.png"
+        Image.fromarray(page.pixels).save(out / "pages" / name, dpi=(page.dpi, page.dpi))
+        truth = out / "truth" / name
+        truth.mkdir(parents=True, exist_ok=True)
+        (truth / "1.txt").write_text(page.text, encoding="utf-8")
+        blocks = [{"box": box, "text": text} for text, box in page.blocks]
+        (truth / "1.json").write_text(json.dumps(blocks, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def kinds_of(count: int) -> list[str]:
+    """Returns the kinds of about so many pages, at least one of each."""
+    return [kind for kind, share in KINDS.items() for _ in range(max(1, round(share * count)))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.heldout", description=__doc__)
     parser.add_argument("data", type=Path, help="what ocr.training.corpus made")
     parser.add_argument("out", type=Path)
-    parser.add_argument("--pages", type=int, default=48)
-    parser.add_argument("--fonts", choices=["train", "heldout"], default="train")
-    parser.add_argument("--prompt", choices=["plain", "grounded"], default="plain")
+    parser.add_argument("--pages", type=int, default=100)
+    parser.add_argument("--kind", choices=KINDS, help="of all pages")
     parser.add_argument(
-        "--characters",
-        type=int,
-        nargs=2,
-        metavar=("LOW", "HIGH"),
-        help="of a page; 1500 2600, or 20 2600 with --prompt grounded",
+        "--fonts", choices=["train", "heldout"], help="the typefaces of composed pages (both)"
+    )
+    parser.add_argument(
+        "--characters", type=int, nargs=2, metavar=("LOW", "HIGH"), default=(20, 4500), help="of a page"
     )
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    rng = random.Random(args.seed)
-    sources = Sources(
-        text=TextSource(args.data / "text", "valid"),
-        fonts=Fonts(args.data / "fonts", args.fonts),
-        pictures=Pictures(args.data / "pictures", "valid"),
-    )
-    default = (20, 2600) if args.prompt == "grounded" else (1500, 2600)
-    low, high = args.characters or default
-    written = 0
-    while written < args.pages:
-        written += write_page(rng, sources, args.out, written, (low, high), args.prompt)
+    fonts = (args.fonts,) if args.fonts else ("train", "heldout")
+    pages = Pages(args.data, random.Random(args.seed), fonts=fonts, characters=tuple(args.characters))
+    write(pages, args.out, [args.kind] * args.pages if args.kind else kinds_of(args.pages))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,7 @@ from ocr.imaging.measures import ORIENTATION_INK
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.orientation.line_samples import chosen, find_places, windows
 from ocr.orientation.net import FIRST, SECOND
-from ocr.training.pages.compose import compose_form
-from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.genres import draw_form
-from ocr.training.pages.truth.page_truth import UnreadableError
-from ocr.training.pages.words.text import TextSource
-from ocr.training.pictures.source import Pictures
+from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 
 _CHANNELS = (12, 24, 24)
 _PIECES = 40
@@ -84,8 +79,8 @@ class Network(nn.Module):
 
 def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
     """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text."""
-    text, fonts = TextSource(data / "text", "train"), Fonts(data / "fonts", "train")
-    pictures = Pictures(data / "pictures", "train")
+    source = PageSource(data, split="train")
+    pictures = source.sources.pictures
     files = sorted(pdfs.rglob("*.pdf"))
     while True:
         kind = rng.random()
@@ -96,14 +91,14 @@ def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, 
                     if _is_level(page):
                         yield _drawing(page.get_displaylist(), max(page.rect.width, page.rect.height)), True
             elif kind < _SHARES[1]:
-                sheet = compose_form(rng, text, fonts, draw_form(rng), pictures=pictures)
+                sheet = source.composed(rng)
                 yield _drawing(sheet.display, max(sheet.width_pt, sheet.height_pt)), True
             elif kind < _SHARES[2]:
                 with _other_script(rng) as document:
                     yield _drawing(document[0].get_displaylist(), 842), True
             else:
                 yield lambda side_px: pictures.page(rng, round(0.7 * side_px), round(side_px)), False
-        except (UnreadableError, RuntimeError, ValueError, LookupError, pymupdf.mupdf.FzErrorBase):
+        except USELESS_DRAW:
             continue
 
 

@@ -1,6 +1,6 @@
 """Fits a model's confidence.json on pages it was not trained on, and prints how well confidence is calibrated.
 
-python -m ocr.training.calibrate.validation DATA PAGES --pages 80
+python -m ocr.training.heldout DATA PAGES --pages 80
 python -m ocr.training.calibrate PAGES MODEL
 
 About six seconds a page on two cores. The printed figures are cross-validated: every page and block is rated by
@@ -135,7 +135,7 @@ def report(readings: Sequence[Reading]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.calibrate", description=__doc__)
-    parser.add_argument("pages", type=Path, help="what ocr.training.calibrate.validation made")
+    parser.add_argument("pages", type=Path, help="what ocr.training.heldout made")
     parser.add_argument("model", help="a directory with a checkpoint, or small; gets its confidence.json")
     parser.add_argument("--signals", type=Path, help="keep the readings in this file; there already: refit")
     args = parser.parse_args()

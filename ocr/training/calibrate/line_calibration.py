@@ -1,6 +1,6 @@
 """Fits a line reader's confidence.json on pages it was not trained on, and prints how well confidence is calibrated.
 
-python -m ocr.training.calibrate.validation DATA PAGES --pages 80
+python -m ocr.training.heldout DATA PAGES --pages 80
 python -m ocr.training.calibrate.line_calibration PAGES [PAGES ...] --reader ocr/weights/small/lines
 
 About two seconds a page. The printed figures are cross-validated, as for the page model.
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m ocr.training.calibrate.line_calibration", description=__doc__
     )
-    parser.add_argument("pages", type=Path, nargs="+", help="what ocr.training.calibrate.validation made")
+    parser.add_argument("pages", type=Path, nargs="+", help="what ocr.training.heldout made")
     parser.add_argument(
         "--reader", type=Path, required=True, help="its folder, which gets the confidence.json"
     )

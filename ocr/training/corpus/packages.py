@@ -68,10 +68,15 @@ class Package:
     root: Path
 
 
+def is_excluded(name: str) -> bool:
+    """Returns whether a package belongs to the evaluation set."""
+    return name in EXCLUDED or name.startswith(EXCLUDED_FAMILIES)
+
+
 def refuse_excluded(names: Iterable[str]) -> None:
     """Raises CorpusError if one of `names` belongs to the evaluation set."""
     for name in names:
-        if name in EXCLUDED or name.startswith(EXCLUDED_FAMILIES):
+        if is_excluded(name):
             raise CorpusError(f"{name} belongs to the evaluation set: take it out of the corpus tables")
 
 

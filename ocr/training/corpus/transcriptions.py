@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import numpy.typing as npt
 
-from ocr.training.pages.truth.page_truth import clean
+from ocr.training.pages.page_truth import clean
 
 # A word that is not typed, and letters struck out or added by hand: what such a line shows is not all in its text.
 _UNSURE = re.compile("~~~|[⟦⟧]")

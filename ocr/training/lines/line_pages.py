@@ -14,7 +14,7 @@ from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.typewriter import is_typed, wear_type
 from ocr.training.pages.camera import camera, paint
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
-from ocr.training.pages.truth.page_truth import Sheet, extract, transform
+from ocr.training.pages.page_truth import Sheet, extract, transform
 
 _SMALL = 0.2  # share of composed pages that are a small sheet in large type
 _BEYOND = (255, 255, 127)  # greys of a canvas where the page ends: white twice as often
@@ -36,7 +36,7 @@ class LinePages:
         self.scans = Scans(folder / "scans", sources)
         faces = [
             folder / "fonts" / family.styles.get("bold", family.styles["regular"])
-            for family in self.source.fonts.families
+            for family in self.source.sources.fonts.families
             if family.kind in ("sans", "serif", "mono")
         ]
         self.marks = Marks(folder / "hands", faces, self.scans)
@@ -65,7 +65,7 @@ class LinePages:
     def empty(self, rng: random.Random) -> DrawnPage | None:
         """Returns a page with pictures, perhaps with handwriting, and no text, or None if this draw gave none."""
         try:
-            pixels = np.array(self.source.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
+            pixels = np.array(self.source.sources.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
         except USELESS_DRAW:
             return None
         nothing = [_anywhere(rng) for _ in range(rng.randint(*_NOTHING))]
@@ -95,18 +95,12 @@ class LinePages:
         )
 
     def _words(self, rng: random.Random) -> str:
-        source = self.source.text
+        source = self.source.sources.text
         return source.phrase(rng, source.category(rng), rng.choice((1, 2, 2, 3, 4, 6)))
 
     def _real(self, rng: random.Random) -> DrawnPage | None:
-        file, pages = rng.choice(self.source.documents)
-        pymupdf.TOOLS.reset_mupdf_warnings()
-        with pymupdf.open(file) as document:
-            page = document[rng.choice(pages)]
-            page.remove_rotation()
-            drawn = self._drawn(rng, Sheet.of(page))
-        # With a font that cannot be loaded, the page shows other characters than its text layer.
-        return None if "broken file" in pymupdf.TOOLS.mupdf_warnings() else drawn
+        with self.source.real(rng) as (sheet, _):
+            return self._drawn(rng, sheet)
 
     def _drawn(self, rng: random.Random, sheet: Sheet) -> DrawnPage | None:
         """Returns what a canvas shows of a sheet: all of it, or a window. None where no line is whole."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ocr.training.pages.truth.page_truth import Glyphs
+from ocr.training.pages.page_truth import Glyphs
 
 Floats = npt.NDArray[np.float32]
 

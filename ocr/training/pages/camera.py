@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from ocr.training.pages.truth.page_truth import Sheet
+from ocr.training.pages.page_truth import Sheet
 
 Size = tuple[int, int]
 

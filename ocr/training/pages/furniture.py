@@ -1,8 +1,10 @@
 """Page furniture around the running text: headers, footers, page numbers, footnotes, notes in the margin."""
 
+from typing import Literal
+
 import pymupdf
 
-from ocr.training.pages.matter.html_blocks import Block, Kind, Writer
+from ocr.training.pages.matter.page_writer import Writer
 
 _MARKS = ["*", "†", "‡", "a", "b", "1)", "2)"]
 
@@ -17,8 +19,8 @@ def _number(w: Writer) -> str:
     return rng.choice(shapes)
 
 
-def _line(w: Writer, kind: Kind, edge: str) -> list[Block]:
-    """Returns a line of words, a number, or both at the ends of the line; sometimes with a rule."""
+def _line(w: Writer, edge: Literal["top", "bottom"]) -> str:
+    """Returns a line of words, a number, or both at the ends of the line; sometimes with a rule at an edge."""
     rng = w.rng
     rule = (
         f"border-{edge}:{rng.choice([1, 1, 2])}px solid #{rng.choice(['000', '000', '888'])};"
@@ -28,47 +30,43 @@ def _line(w: Writer, kind: Kind, edge: str) -> list[Block]:
     if w.chance(0.35):
         left, right = w.words(1, 5), _number(w)
         if w.measure(f"{left} {right}") > w.width_pt:
-            return [Block(kind=kind, html=f"<p class=small style='{rule}margin:0'>{right}</p>")]
+            return f"<p class=small style='{rule}margin:0'>{right}</p>"
         left, right = (left, right) if w.chance(0.7) else (right, left)
         cells = f"<td>{left}</td><td style='text-align:right'>{right}</td>"
-        html = f"<div style='{rule}'><table class='plain small' style='width:100%'><tr>{cells}</tr></table></div>"
-        return [Block(kind=kind, html=html)]
+        return f"<div style='{rule}'><table class='plain small' style='width:100%'><tr>{cells}</tr></table></div>"
     number = w.chance(0.5)
     text = _number(w) if number else w.words(1, 6)
     if not number and w.chance(0.3):
         text = text.upper() if "&" not in text else text
     align = rng.choice(["left", "center", "right"])
-    html = f'<p class=small style="{rule}text-align:{align};margin:0">{text}</p>'
-    return [Block(kind="page_number" if number else kind, html=html)]
+    return f'<p class=small style="{rule}text-align:{align};margin:0">{text}</p>'
 
 
-def header(w: Writer) -> list[Block]:
-    return _line(w, "header", "bottom")
+def header(w: Writer) -> str:
+    return _line(w, "bottom")
 
 
-def footer(w: Writer) -> list[Block]:
-    return _line(w, "footer", "top")
+def footer(w: Writer) -> str:
+    return _line(w, "top")
 
 
-def footnotes(w: Writer) -> list[Block]:
+def footnotes(w: Writer) -> str:
     """Returns notes at the foot of a page, mostly below a short rule."""
-    rng, first, blocks = w.rng, w.rng.randint(1, 60), []
+    rng, first, notes = w.rng, w.rng.randint(1, 60), ""
     symbols = w.chance(0.2)
     for number in range(rng.choice([1, 1, 2, 3])):
         mark = _MARKS[number] if symbols else str(first + number)
         mark = f"<sup>{mark}</sup>" if w.chance(0.85) else f"{mark} "
         text = w.words(2, 14) if w.chance(0.5) else w.text(220)
-        blocks.append(Block(kind="footnote", html=f"<p class=small style='margin:0'>{mark}{text}</p>"))
+        notes += f"<p class=small style='margin:0'>{mark}{text}</p>"
     if w.chance(0.75):
-        line = "<hr style='width:30%;margin:0 0 3pt 0'>" if w.chance(0.7) else "<hr style='margin:0 0 3pt 0'>"
-        blocks[0] = Block(kind="footnote", html=line + blocks[0].html)
-    return blocks
+        width = "width:30%;" if w.chance(0.7) else ""
+        return f"<hr style='{width}margin:0 0 3pt 0'>{notes}"
+    return notes
 
 
-def margin_note(w: Writer) -> list[Block]:
-    return [
-        Block(kind="aside_text", html=f"<p class=small style='text-align:left;margin:0'>{w.words(1, 9)}</p>")
-    ]
+def margin_note(w: Writer) -> str:
+    return f"<p class=small style='text-align:left;margin:0'>{w.words(1, 9)}</p>"
 
 
 def bands(frame: pymupdf.Rect, size_pt: float, height_pt: float) -> tuple[pymupdf.Rect, pymupdf.Rect]:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from ocr.training.pages.matter.contents import contents
 from ocr.training.pages.matter.figures import figure, logo
-from ocr.training.pages.matter.html_blocks import Maker
-from ocr.training.pages.matter.indexes import concordance, index, values
+from ocr.training.pages.matter.indexes import index
 from ocr.training.pages.matter.listings import code, diagram, mail, shell, tree
 from ocr.training.pages.matter.lists import bullets, definitions, marked, names
 from ocr.training.pages.matter.maths import display
+from ocr.training.pages.matter.page_writer import Maker
 from ocr.training.pages.matter.prose import (  # fmt: skip
     abstract,
     boxed,
@@ -29,12 +29,9 @@ from ocr.training.pages.matter.prose import (  # fmt: skip
     title,
 )
 from ocr.training.pages.tabular.cells import wrapped
-from ocr.training.pages.tabular.receipts import receipt
 from ocr.training.pages.tabular.records import form, invoice, letter
-from ocr.training.pages.tabular.repeats import described, parameters, repeating_lines, repeating_table, units
-from ocr.training.pages.tabular.rows import long_table
 from ocr.training.pages.tabular.slips import slip
-from ocr.training.pages.tabular.tables import figures, key_values, table
+from ocr.training.pages.tabular.tables import table
 
 A4, LETTER, A5, TRADE = (595, 842), (612, 792), (420, 595), (432, 648)
 WIDE, SLIDE, SQUARE = (842, 595), (720, 405), (500, 500)
@@ -50,7 +47,7 @@ class Genre:
     makers whose blocks open a share of the pages, over all columns. fills: shares of the page that are written on.
     foreign, business: shares of pages that are surely in another language than English, or of names, addresses and
     goods. footnotes, margin_notes: shares of pages with them. leading: of lines, in type sizes; gutter: between
-    columns, likewise. mono: typewritten; nested: smaller pages drawn in the page; plain: no headers and footers.
+    columns, likewise. mono: typewritten; plain: no headers and footers.
     """
 
     name: str
@@ -69,7 +66,6 @@ class Genre:
     footnotes: float = 0.0
     margin_notes: float = 0.0
     mono: bool = False
-    nested: bool = False
     plain: bool = False
 
 
@@ -77,7 +73,6 @@ class Genre:
 class Form:
     """The parameters of one page for compose, drawn from a genre.
 
-    margins: least and largest share of the width or height that each margin takes; None leaves it to compose.
     furniture: whether there may be headers, footers and notes.
     """
 
@@ -87,7 +82,6 @@ class Form:
     size_pt: float
     columns: int
     fill: float
-    margins: tuple[float, float] | None = None
     furniture: bool = True
 
 
@@ -100,12 +94,10 @@ MIXED = Genre(
     columns=(0.72, 0.24, 0.04), sizes_pt=(7.0, 13.5), fills=(1.2, 1.2, 1.2, 0.7, 0.3, 0.08), footnotes=0.06,
     margin_notes=0.05,
     blocks=(
-        (paragraph, 8), (heading, 2), (bullets, 0.5), (marked, 0.5), (table, 0.6), (code, 0.4), (form, 0.4),
+        (paragraph, 8), (heading, 2), (bullets, 0.5), (marked, 0.5), (table, 1.8), (code, 0.6), (form, 0.4),
         (small_print, 0.4), (quotation, 0.3), (boxed, 0.5), (rule, 0.3), (figure, 0.6), (mathematics, 0.5),
-        (capitals, 0.15), (short_lines, 0.3), (definitions, 0.3), (key_values, 0.3), (logo, 0.15), (mail, 0.2),
-        (large_print, 0.1), (long_paragraph, 0.3), (figures, 0.2), (reference, 0.1), (index, 0.1),
-        (repeating_table, 0.3), (described, 0.3), (repeating_lines, 0.2), (wrapped, 0.3), (units, 0.2),
-        (parameters, 0.2),
+        (capitals, 0.15), (short_lines, 0.3), (definitions, 0.3), (logo, 0.15), (mail, 0.2), (large_print, 0.1),
+        (long_paragraph, 0.3), (reference, 0.1), (index, 0.1), (wrapped, 0.6),
     ),
 )  # fmt: skip
 
@@ -123,18 +115,16 @@ GENRES = (
         name="paper", share=0.15, formats=_OFFICE, columns=(0.25, 0.75, 0.0), sizes_pt=(6.0, 10.5),
         first=(title, abstract), first_share=0.4, footnotes=0.25, fills=(1.2,),
         blocks=(
-            (paragraph, 7), (mathematics, 2), (display, 1.5), (heading, 1.6), (figure, 0.6), (table, 0.4),
-            (figures, 0.3), (reference, 1), (marked, 0.3), (bullets, 0.3), (boxed, 0.1), (code, 0.15),
+            (paragraph, 7), (mathematics, 2), (display, 1.5), (heading, 1.6), (figure, 0.6), (table, 0.7),
+            (reference, 1), (marked, 0.3), (bullets, 0.3), (boxed, 0.1), (code, 0.15),
         ),
     ),
     Genre(
         name="manual", share=0.08, formats=_PORTRAIT, columns=(0.93, 0.07, 0.0), sizes_pt=(7.5, 11.5), footnotes=0.12,
         margin_notes=0.1,
         blocks=(
-            (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2), (marked, 1), (bullets, 1), (table, 0.5),
-            (boxed, 0.5), (shell, 0.6), (tree, 0.3), (diagram, 0.3), (figure, 0.3), (key_values, 0.2), (mail, 0.1),
-            (repeating_table, 0.6), (described, 0.8), (repeating_lines, 0.6), (units, 0.4), (parameters, 0.5),
-            (wrapped, 0.5), (long_table, 0.3),
+            (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2.6), (marked, 1), (bullets, 1), (table, 2.5),
+            (boxed, 0.5), (shell, 0.6), (tree, 0.3), (diagram, 0.3), (figure, 0.3), (mail, 0.1), (wrapped, 1.3),
         ),
     ),
     Genre(
@@ -142,7 +132,7 @@ GENRES = (
         first=(title,), first_share=0.2, footnotes=0.1,
         blocks=(
             (paragraph, 6), (long_paragraph, 2), (heading, 0.7), (reference, 1), (small_print, 1), (definitions, 0.5),
-            (units, 0.4), (marked, 0.3), (contents, 0.3), (wrapped, 0.3), (mathematics, 0.4),
+            (table, 0.4), (marked, 0.3), (contents, 0.3), (wrapped, 0.3), (mathematics, 0.4),
         ),
     ),
     Genre(
@@ -151,7 +141,7 @@ GENRES = (
     ),
     Genre(
         name="index", share=0.09, formats=_PORTRAIT, columns=(0.08, 0.44, 0.3, 0.12, 0.04, 0.02), sizes_pt=(6.0, 9.5),
-        blocks=((index, 4), (concordance, 4), (values, 2), (heading, 0.3)),
+        blocks=((index, 8), (table, 2), (heading, 0.3)),
     ),
     Genre(
         name="dictionary", share=0.03, formats=_PORTRAIT, columns=(0.15, 0.65, 0.2), sizes_pt=(6.5, 9.0), foreign=0.1,
@@ -173,14 +163,14 @@ GENRES = (
             ((200, 420), 2), ((230, 560), 2), ((220, 760), 2), ((180, 900), 1), ((300, 420), 1), ((165, 950), 0.5),
             ((300, 760), 1.5), ((320, 560), 1.5),
         ),
-        blocks=((slip, 6), (receipt, 3), (logo, 0.3), (form, 0.3)),
+        blocks=((slip, 9), (logo, 0.3), (form, 0.3)),
     ),
     Genre(
         name="typescript", share=0.05, mono=True, sizes_pt=(9.0, 12.5), leading=(1.0, 2.3), foreign=0.3, business=0.1,
         formats=((A4, 10), (LETTER, 8), (A5, 1.5)), fills=(1.2, 1.2, 0.7, 0.3),
         blocks=(
-            (paragraph, 7), (heading, 0.8), (short_lines, 0.7), (capitals, 0.5), (key_values, 0.4), (form, 0.4),
-            (letter, 0.5), (marked, 0.4), (names, 0.3), (figures, 0.3), (quotation, 0.3), (rule, 0.1),
+            (paragraph, 7), (heading, 0.8), (short_lines, 0.7), (capitals, 0.5), (table, 0.7), (form, 0.4),
+            (letter, 0.5), (marked, 0.4), (names, 0.3), (quotation, 0.3), (rule, 0.1),
         ),
     ),
     Genre(
@@ -193,12 +183,12 @@ GENRES = (
     ),
     Genre(
         name="form", share=0.03, business=0.35, formats=_OFFICE, sizes_pt=(7.5, 11.0),
-        blocks=((form, 4), (key_values, 2), (heading, 1), (small_print, 0.7), (table, 0.5), (boxed, 0.4), (logo, 0.2)),
+        blocks=((form, 4), (table, 2.5), (heading, 1), (small_print, 0.7), (boxed, 0.4), (logo, 0.2)),
     ),
     Genre(
         name="invoice", share=0.04, business=0.6, formats=_OFFICE, sizes_pt=(8.0, 11.0), first=(invoice,),
         fills=(0.02, 0.2),
-        blocks=((small_print, 1), (paragraph, 0.5), (key_values, 0.5), (logo, 0.3)),
+        blocks=((small_print, 1), (paragraph, 0.5), (table, 0.5), (logo, 0.3)),
     ),
     Genre(
         name="slides", share=0.04, sizes_pt=(12.0, 24.0), fills=(0.8, 0.5, 0.3, 0.1), first=(heading,), first_share=0.8,
@@ -210,7 +200,7 @@ GENRES = (
     ),
     Genre(
         name="listing", share=0.02, formats=_PORTRAIT, sizes_pt=(7.5, 10.5),
-        blocks=((code, 6), (repeating_lines, 2), (shell, 1), (tree, 1), (diagram, 1), (paragraph, 0.7), (heading, 0.4)),
+        blocks=((code, 8), (shell, 1), (tree, 1), (diagram, 1), (paragraph, 0.7), (heading, 0.4)),
     ),
     Genre(
         name="poster", share=0.02, sizes_pt=(14.0, 26.0), plain=True, fills=(0.5, 0.3, 0.15),
@@ -222,16 +212,7 @@ GENRES = (
     Genre(
         name="tables", share=0.16, formats=(*_OFFICE, (WIDE, 5)), sizes_pt=(6.0, 10.5), foreign=0.1,
         blocks=(
-            (table, 3), (wrapped, 7), (long_table, 5), (units, 2), (parameters, 2), (repeating_table, 3),
-            (described, 3), (figures, 3), (key_values, 1), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),
-        ),
-    ),
-    Genre(
-        name="nested", share=0.04, nested=True, formats=(*_OFFICE, (WIDE, 8)), columns=(0.5, 0.5), sizes_pt=(5.5, 9.0),
-        first=(title,), first_share=0.5, fills=(1.2, 1.2, 0.6),
-        blocks=(
-            (paragraph, 6), (heading, 1), (marked, 0.5), (table, 0.4), (figure, 0.4), (small_print, 0.4), (code, 0.3),
-            (contents, 0.2),
+            (table, 19), (wrapped, 10), (heading, 0.5), (paragraph, 0.7), (small_print, 0.3),
         ),
     ),
     Genre(
@@ -250,8 +231,8 @@ GENRES = (
             ((420, 298), 5), ((298, 420), 2), ((480, 330), 2), ((360, 240), 1.5), ((550, 390), 1.5), ((340, 200), 0.5),
         ),
         blocks=(
-            (paragraph, 6), (heading, 1.5), (short_lines, 1), (marked, 0.7), (bullets, 0.7), (form, 0.6), (table, 0.6),
-            (key_values, 0.4), (quotation, 0.5), (boxed, 0.3), (logo, 0.2), (letter, 0.3),
+            (paragraph, 6), (heading, 1.5), (short_lines, 1), (marked, 0.7), (bullets, 0.7), (form, 0.6), (table, 1),
+            (quotation, 0.5), (boxed, 0.3), (logo, 0.2), (letter, 0.3),
         ),
     ),
     Genre(
@@ -266,7 +247,7 @@ GENRES = (
 
 
 def draw_form(rng: random.Random) -> Form:
-    """The form of one page."""
+    """Returns the form of one page."""
     genre = rng.choices(GENRES, [g.share for g in GENRES])[0]
     width, height = rng.choices([f for f, _ in genre.formats], [s for _, s in genre.formats])[0]
     columns = rng.choices(range(1, len(genre.columns) + 1), genre.columns)[0] if width > 400 else 1

@@ -1,23 +1,20 @@
-"""What training pages are drawn from: the texts, fonts, pictures and documents of a corpus."""
+"""What pages are drawn from: the texts, fonts, pictures and documents of a corpus."""
 
 import json
 import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pymupdf
 
-from ocr.training.pages.compose import compose, compose_form
-from ocr.training.pages.crop_forms import draw_part
-from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.genres import GENRES, MIXED, draw_form
-from ocr.training.pages.truth.page_truth import Sheet, UnreadableError
-from ocr.training.pages.words.text import TextSource
-from ocr.training.pictures.source import Pictures
+from ocr.training.pages.compose import Sources, compose
+from ocr.training.pages.genres import GENRES, MIXED, Form, draw_form
+from ocr.training.pages.page_truth import Sheet, UnreadableError
 
 pymupdf.TOOLS.mupdf_display_errors(False)
 
-_PARTS = 0.25  # share of composed pages that are drawn as crops
 _SMALL_PX, _SMALL_SCALE = 640, 2.2  # the side of a small sheet, and its pixels a point
 # What a draw may raise that gave no usable page: the caller draws again.
 USELESS_DRAW = (
@@ -31,13 +28,21 @@ USELESS_DRAW = (
 
 
 class PageSource:
-    """One split of a corpus. Every worker process has its own; `folder` is the output of ocr.training.corpus."""
+    """One split of a corpus. Every worker process has its own; `folder` is the output of ocr.training.corpus.
 
-    def __init__(self, folder: Path, *, split: str) -> None:
-        self.text = TextSource(folder / "text", split)
-        self.fonts = Fonts(folder / "fonts", "train")
-        self.pictures = Pictures(folder / "pictures", split)
-        self.folder, self.split = folder, split
+    leave_out: says of which packages no document is drawn.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        split: str,
+        fonts: str = "train",
+        leave_out: Callable[[str], bool] = lambda package: False,
+    ) -> None:
+        self.sources = Sources.of(folder, split, fonts)
+        self.folder, self.split, self.leave_out = folder, split, leave_out
         self.indexes: list[Path] = []
         self.documents: list[tuple[Path, list[int]]] = []
         self.draws = 0
@@ -53,27 +58,39 @@ class PageSource:
             self.documents = [
                 (index.parent / entry["file"], entry["pages"])
                 for index in indexes
-                for entry in json.loads(index.read_text())
-                if entry["split"] == self.split and entry["pages"]
+                for entry in json.loads(index.read_text(encoding="utf-8"))
+                if entry["split"] == self.split and entry["pages"] and not self.leave_out(entry["package"])
             ]
 
+    @contextmanager
+    def real(self, rng: random.Random) -> Iterator[tuple[Sheet, tuple[Path, int]]]:
+        """Opens a page of a document, upright; says which. Raises UnreadableError at the end if a font is broken."""
+        file, pages = rng.choice(self.documents)
+        number = rng.choice(pages)
+        pymupdf.TOOLS.reset_mupdf_warnings()
+        with pymupdf.open(file) as document:
+            page = document[number]
+            page.remove_rotation()
+            yield Sheet.of(page), (file, number)
+        if "broken file" in pymupdf.TOOLS.mupdf_warnings():
+            raise UnreadableError(
+                "a font cannot be loaded: other characters are shown than the text layer has"
+            )
+
     def composed(self, rng: random.Random) -> Sheet:
-        """Returns a composed page or a part of one. Raises: UnreadableError."""
-        form = draw_part(rng) if rng.random() < _PARTS else draw_form(rng)
-        return compose_form(rng, self.text, self.fonts, form, pictures=self.pictures)
+        """Returns a composed page. Raises: UnreadableError."""
+        return compose(rng, self.sources, draw_form(rng))
 
     def small(self, rng: random.Random) -> Sheet:
         """Returns a small composed sheet in large type. Raises: UnreadableError."""
         em_px = float(np.exp(rng.uniform(np.log(15.0), np.log(36.0))))
-        return compose(
-            rng,
-            self.text,
-            self.fonts,
+        form = Form(
+            genre=MIXED if rng.random() < 0.6 else rng.choice(GENRES),
             width_pt=_SMALL_PX / _SMALL_SCALE,
             height_pt=_SMALL_PX / _SMALL_SCALE,
             size_pt=em_px / _SMALL_SCALE,
+            columns=1,
             fill=1.2,
             furniture=False,
-            genre=MIXED if rng.random() < 0.6 else rng.choice(GENRES),
-            pictures=self.pictures if rng.random() < 0.5 else None,
         )
+        return compose(rng, self.sources, form)

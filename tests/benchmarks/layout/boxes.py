@@ -1,18 +1,16 @@
-"""Scores the boxes of blocks that were read against the truth (`python -m ocr.training.heldout --prompt grounded`):
+"""Scores the boxes of blocks that were read against the truth (`python -m ocr.training.heldout`):
 
 python -m tests.benchmarks.layout.boxes held.db OUT/truth
 
-The blocks of plain output are split by where its lines are (ocr/layout/localize/paragraphs/parting.py), not always as
-in the truth: then their boxes cannot match, however well they are placed. So it also reports how many of the truth's
-blocks were read as one block, by their texts, and how many of those have the right box. The plain prompt names tables
-and lists only, and no pictures.
+The truth's blocks are the paragraphs of its text. Those that were read are split where their lines say
+(ocr/line_reader), not always as in the truth: then their boxes cannot match, however well they are placed. So it also
+reports how many of the truth's blocks were read as one block, by their texts, and how many of those have the right box.
 """
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
@@ -29,7 +27,6 @@ Box = tuple[float, float, float, float]
 class PlacedBlock:
     """A block with its place. box: x0, y0, x1, y1 from 0 to 999 of the page, None if a block that was read has none."""
 
-    kind: str
     box: Box | None
     text: str = ""
 
@@ -39,7 +36,7 @@ class PlacedBlock:
 
 @dataclass(slots=True, kw_only=True)
 class BoxScore:
-    """Counts over pages. blocks, found, same_kind: of the truth, by its kinds. predicted: boxes that were read.
+    """Counts over pages. blocks, found: of the truth. predicted: boxes that were read.
 
     matched: the predicted boxes that lie on some block of the truth. whole: blocks of the truth that were read as one
     block; whole_found: those of them whose box lies on it.
@@ -51,9 +48,8 @@ class BoxScore:
     matched: int = 0
     whole: int = 0
     whole_found: int = 0
-    blocks: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
-    same_kind: Counter[str] = field(default_factory=Counter)
+    blocks: int = 0
+    found: int = 0
 
     def add(self, truth: list[PlacedBlock], read: list[PlacedBlock]) -> None:
         """Adds one page."""
@@ -62,28 +58,17 @@ class BoxScore:
         self.predicted += len(placed)
         self.matched += sum(any(block.lies_on(other) for other in truth) for block in placed)
         for block in truth:
-            self.blocks[block.kind] += 1
-            on_it = [other for other in placed if other.lies_on(block)]
-            if on_it:
-                best = max(on_it, key=lambda other: iou(block.box, other.box))
-                self.found[block.kind] += 1
-                self.same_kind[block.kind] += best.kind == block.kind
+            self.blocks += 1
+            self.found += any(other.lies_on(block) for other in placed)
             if (same := _same_text(block, read)) is not None:
                 self.whole += 1
                 self.whole_found += same.lies_on(block)
 
     def lines(self) -> Iterable[str]:
-        total, found = self.blocks.total(), self.found.total()
-        yield f"pages {self.pages}, not read {self.missing_pages}; blocks {total}, read {self.predicted}"
-        yield f"blocks with a box of IoU >= {ENOUGH}: {_share(found, total)}"
+        yield f"pages {self.pages}, not read {self.missing_pages}; blocks {self.blocks}, read {self.predicted}"
+        yield f"blocks with a box of IoU >= {ENOUGH}: {_share(self.found, self.blocks)}"
         yield f"of the {self.whole} read as one block, its box: {_share(self.whole_found, self.whole)}"
         yield f"boxes on a block of the truth: {_share(self.matched, self.predicted)}"
-        yield f"of the blocks found, named alike: {_share(self.same_kind.total(), found)}"
-        for kind, count in self.blocks.most_common():
-            yield (
-                f"  {kind:14} {count:5}  found {_share(self.found[kind], count)}"
-                f"  named alike {_share(self.same_kind[kind], self.found[kind])}"
-            )
 
 
 def iou(a: Box, b: Box) -> float:
@@ -122,17 +107,14 @@ def score(db: Database, truth: Path) -> BoxScore:
         row = attempts.get((file.parent.name, int(file.stem)))
         was_read = row is not None and row["attempt_id"] is not None and bool(row["width_px"])
         total.missing_pages += not was_read
-        wanted = [
-            PlacedBlock(kind=b["kind"], box=tuple(b["box"]), text=b["text"])
-            for b in json.loads(file.read_text())
-        ]
+        wanted = [PlacedBlock(box=tuple(b["box"]), text=b["text"]) for b in json.loads(file.read_text())]
         total.add(wanted, _blocks(db, row) if row is not None and was_read else [])
     return total
 
 
 def _blocks(db: Database, row: dict[str, object]) -> list[PlacedBlock]:
     found = db.query(
-        "SELECT label, text, x0_px, y0_px, x1_px, y1_px FROM blocks WHERE attempt_id = ? ORDER BY block_index",
+        "SELECT text, x0_px, y0_px, x1_px, y1_px FROM blocks WHERE attempt_id = ? ORDER BY block_index",
         [row["attempt_id"]],
     )
     width, height = row["width_px"], row["height_px"]
@@ -143,7 +125,7 @@ def _blocks(db: Database, row: dict[str, object]) -> list[PlacedBlock]:
     for b in found:
         box = (b["x0_px"], b["y0_px"], b["x1_px"], b["y1_px"])
         scaled = None if None in box else (box[0] * across, box[1] * down, box[2] * across, box[3] * down)
-        blocks.append(PlacedBlock(kind=b["label"], box=scaled, text=b["text"]))
+        blocks.append(PlacedBlock(box=scaled, text=b["text"]))
     return blocks
 
 

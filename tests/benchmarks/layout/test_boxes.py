@@ -19,36 +19,36 @@ def test_iou_of_boxes() -> None:
 def test_blocks_are_found_by_the_best_box() -> None:
     total = BoxScore()
     truth = [
-        PlacedBlock(kind="text", box=(0, 0, 100, 100)),
-        PlacedBlock(kind="table", box=(0, 200, 100, 300)),
+        PlacedBlock(box=(0, 0, 100, 100)),
+        PlacedBlock(box=(0, 200, 100, 300)),
     ]
     read = [
-        PlacedBlock(kind="title", box=(0, 0, 100, 60)),
-        PlacedBlock(kind="text", box=(0, 0, 100, 98)),
-        PlacedBlock(kind="text", box=(0, 500, 100, 600)),
+        PlacedBlock(box=(0, 0, 100, 60)),
+        PlacedBlock(box=(0, 0, 100, 98)),
+        PlacedBlock(box=(0, 500, 100, 600)),
     ]
     total.add(truth, read)
-    assert (total.found["text"], total.same_kind["text"], total.found["table"]) == (1, 1, 0)
+    assert (total.blocks, total.found) == (2, 1)
     assert (total.predicted, total.matched) == (3, 2)
 
 
 def test_blocks_read_as_one_are_told_from_those_that_came_apart() -> None:
     total = BoxScore()
     truth = [
-        PlacedBlock(kind="text", box=(0, 0, 100, 100), text="The first paragraph of all."),
-        PlacedBlock(kind="text", box=(0, 200, 100, 300), text="Another one, and placed badly."),
-        PlacedBlock(kind="table", box=(0, 400, 100, 500), text="one two three four"),
-        PlacedBlock(kind="image", box=(0, 600, 100, 700)),
+        PlacedBlock(box=(0, 0, 100, 100), text="The first paragraph of all."),
+        PlacedBlock(box=(0, 200, 100, 300), text="Another one, and placed badly."),
+        PlacedBlock(box=(0, 400, 100, 500), text="one two three four"),
+        PlacedBlock(box=(0, 600, 100, 700)),
     ]
     read = [
-        PlacedBlock(kind="text", box=(0, 0, 100, 90), text="The frst paragraph\nof all."),
-        PlacedBlock(kind="text", box=None, text="Another one, and placed badly"),
-        PlacedBlock(kind="text", box=(0, 400, 100, 440), text="one two"),
-        PlacedBlock(kind="text", box=(0, 440, 100, 500), text="three four"),
+        PlacedBlock(box=(0, 0, 100, 90), text="The frst paragraph\nof all."),
+        PlacedBlock(box=None, text="Another one, and placed badly"),
+        PlacedBlock(box=(0, 400, 100, 440), text="one two"),
+        PlacedBlock(box=(0, 440, 100, 500), text="three four"),
     ]
     total.add(truth, read)
     assert (total.whole, total.whole_found) == (2, 1)
-    assert (total.found["text"], total.found["table"], total.predicted) == (1, 1, 3)
+    assert (total.found, total.predicted) == (2, 3)
     assert "of the 2 read as one block, its box: 1/2 (50.0%)" in list(total.lines())
 
 
@@ -61,7 +61,7 @@ def test_truth_is_compared_with_what_was_stored(tmp_path: Path) -> None:
         store.record_page(new_run(store, a_file("pages/one.pdf")), page)
     folder = tmp_path / "truth" / "one.pdf"
     folder.mkdir(parents=True)
-    (folder / "1.json").write_text(json.dumps([{"kind": "text", "box": [100, 100, 500, 200], "text": "x"}]))
-    (folder / "2.json").write_text(json.dumps([{"kind": "text", "box": [0, 0, 9, 9], "text": "y"}]))
+    (folder / "1.json").write_text(json.dumps([{"box": [100, 100, 500, 200], "text": "x"}]))
+    (folder / "2.json").write_text(json.dumps([{"box": [0, 0, 9, 9], "text": "y"}]))
     result = score(open_for_reading(str(tmp_path / "read.db")), tmp_path / "truth")
-    assert (result.pages, result.missing_pages, result.found["text"], result.blocks["text"]) == (2, 1, 1, 2)
+    assert (result.pages, result.missing_pages, result.found, result.blocks) == (2, 1, 1, 2)

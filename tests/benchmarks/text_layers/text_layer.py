@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pymupdf
 
-from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, extract
+from ocr.training.pages.page_truth import Sheet, UnreadableError, extract
 
 
 def write_truth(document: Path, folder: Path) -> tuple[int, int]:

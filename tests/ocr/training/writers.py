@@ -6,10 +6,10 @@ from pathlib import Path
 import pymupdf
 
 from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.page_truth import Sheet
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
-from ocr.training.pages.truth.page_truth import Sheet
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
 
@@ -36,8 +36,8 @@ class Desk:
             fonts=fonts, style=style, images=self.writer.images, width_pt=WIDTH_PT + 40, height_pt=2000
         )
 
-    def sheet(self, blocks: list[Block], *boxes: tuple[float, float, float, float]) -> Sheet:
-        """The blocks in the boxes; in one long box where none is given."""
+    def sheet(self, block: str, *boxes: tuple[float, float, float, float]) -> Sheet:
+        """Returns a sheet with the blocks in the boxes; in one long box where none is given."""
         rects = [pymupdf.Rect(*box) for box in boxes or [(20, 20, 20 + WIDTH_PT, 1980)]]
-        self._layout.place(blocks, rects)
+        self._layout.place([block], rects)
         return self._layout.finish()

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
 
 _DOTS = [".", ".", ".", " .", " .", " .", " \u00a0.", " \u00a0.", " \u00a0\u00a0.", " .\u00a0."]
 _OTHERS = ["·", " ·", "_", "-", " -", "…", " •"]
@@ -15,7 +15,6 @@ _ROMAN = [
     "i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi",
 ]  # fmt: skip
 _BOLD = 1.25  # how much wider bold text is, at most
-_MOST_CHARACTERS = 3000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +55,9 @@ def _look(w: Writer) -> _Look:
     )
 
 
-def contents(w: Writer) -> list[Block]:
+def contents(w: Writer) -> str:
     """Returns lines of a table of contents: title, leader, page number."""
-    rng, entries, page, written = w.rng, [], w.number(2), 0
+    rng, entries, page = w.rng, "", w.number(2)
     look, numbered, long = _look(w), w.chance(0.7), w.chance(0.3)
     word = rng.choice(["", "", "", "", "Chapter ", "Part ", "Kapitel ", "Abb. ", "Figure "])
     counts = [rng.randint(1, 9), 0, 0]
@@ -73,13 +72,9 @@ def contents(w: Writer) -> list[Block]:
         title = (word if level == 0 else "") + number + w.words(1, 12 if long else 5)
         label = _page(labels, page, counts[0])
         above, title = _broken(w, title, look.indents_em[level])
-        entries += [_line(f"<b>{above}</b>" if level in look.bold else above, look, level)] if above else []
-        entries.append(_filled(w, title, label, look, level))
-        written += len(entries[-1])
-        if written > _MOST_CHARACTERS:
-            break
-    head = [Block(kind="title", html=f"<h1>{rng.choice(_HEADS)}</h1>")] if w.chance(0.5) else []
-    return [*head, Block(kind="text", html="".join(entries))]
+        entries += _line(f"<b>{above}</b>" if level in look.bold else above, look, level) if above else ""
+        entries += _filled(w, title, label, look, level)
+    return f"<h1>{rng.choice(_HEADS)}</h1>{entries}" if w.chance(0.5) else entries
 
 
 def _page(labels: str, page: int, chapter: int) -> str:

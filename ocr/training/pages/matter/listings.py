@@ -3,16 +3,17 @@
 import html
 import string
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.words.text import code_block, random_word
 
 
-def _preformatted(lines: list[str], style: str = "") -> list[Block]:
-    text = html.escape("\n".join(lines))
-    return [Block(kind="code", html=f'<pre style="{style}">{text}</pre>' if style else f"<pre>{text}</pre>")]
+def preformatted(lines: list[str], style: str = "") -> str:
+    """Returns lines as they are, their spaces kept."""
+    text = html.escape("\n".join(line or " " for line in lines))
+    return f'<pre style="{style}">{text}</pre>' if style else f"<pre>{text}</pre>"
 
 
-def code(w: Writer) -> list[Block]:
+def code(w: Writer) -> str:
     source = w.source.paragraphs.get("code")
     if not source:
         return shell(w)
@@ -30,10 +31,10 @@ def code(w: Writer) -> list[Block]:
     style = w.rng.choice(["", "", "", "background-color:#eee", "border:1px solid #777;padding:4px"])
     if w.chance(0.06):
         style = "background-color:#222;color:#eee"
-    return _preformatted(lines, style=style)
+    return preformatted(lines, style=style)
 
 
-def shell(w: Writer) -> list[Block]:
+def shell(w: Writer) -> str:
     """Returns a session at a prompt: commands and their output."""
     rng, lines = w.rng, []
     prompt = rng.choice(["$ ", "# ", "> ", ">>> ", "% ", "user@host:~$ ", "C:\\>", "sqlite> "])
@@ -55,7 +56,7 @@ def shell(w: Writer) -> list[Block]:
             lines.append(
                 "  ".join(rng.choice([random_word(rng), rng.choice(words)]) for _ in range(rng.randint(1, 5)))
             )
-    return _preformatted([line[: w.fits()].rstrip() for line in lines])
+    return preformatted([line[: w.fits()].rstrip() for line in lines])
 
 
 def _words(w: Writer) -> list[str]:
@@ -63,7 +64,7 @@ def _words(w: Writer) -> list[str]:
     return [word for word in text.split() if word.isalpha()] or ["make", "list"]
 
 
-def tree(w: Writer) -> list[Block]:
+def tree(w: Writer) -> str:
     """Returns a directory listing as `tree` draws it, in lines or in plain characters."""
     rng, words = w.rng, _words(w)
     branch, last, bar = rng.choice(
@@ -81,10 +82,10 @@ def tree(w: Writer) -> list[Block]:
                 lines += below(prefix + ("    " if at_end else bar), depth - 1)
         return lines
 
-    return _preformatted([line[: w.fits()] for line in [f"{rng.choice(words)}/", *below("", 2)]])
+    return preformatted([line[: w.fits()] for line in [f"{rng.choice(words)}/", *below("", 2)]])
 
 
-def diagram(w: Writer) -> list[Block]:
+def diagram(w: Writer) -> str:
     """Returns boxes drawn with characters, or a table with ruled cells."""
     rng, words = w.rng, _words(w)
     room = max(1, min(4, w.fits() // 14))
@@ -100,10 +101,10 @@ def diagram(w: Writer) -> list[Block]:
         made.append(line)
     if room > 1 and w.chance(0.3):
         made = [f"[{'] --> ['.join(row)}]"[: w.fits()] for row in rows]
-    return _preformatted(made)
+    return preformatted(made)
 
 
-def mail(w: Writer) -> list[Block]:
+def mail(w: Writer) -> str:
     """Returns the head of a message and its first words."""
     rng = w.rng
     name, host = w.words(1, 1).lower(), w.words(1, 1).lower()
@@ -116,4 +117,4 @@ def mail(w: Writer) -> list[Block]:
     ]
     lines = rng.sample(head, rng.randint(2, 5))
     tag = "<p class='left mono'>" if w.chance(0.5) else "<p class=left>"
-    return [Block(kind="text", html=f"{tag}{'<br>'.join(lines)}</p>")]
+    return f"{tag}{'<br>'.join(lines)}</p>"

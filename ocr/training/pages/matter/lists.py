@@ -1,6 +1,6 @@
 """Lists: bullets of many shapes, numbers, nested lists, descriptions."""
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.matter.prose import paragraph, small_capitals
 
 _MARKS = [
@@ -9,7 +9,7 @@ _MARKS = [
 _ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"]
 
 
-def bullets(w: Writer) -> list[Block]:
+def bullets(w: Writer) -> str:
     """Returns items as the renderer marks them, sometimes nested, with a paragraph after a third of them."""
     items = []
     for _ in range(w.rng.randint(2, 7)):
@@ -20,10 +20,9 @@ def bullets(w: Writer) -> list[Block]:
             )
         items.append(f"<li>{_item(w)}{inner}</li>")
     if w.chance(0.35):
-        html = f'<ol start="{w.rng.choice([1, 1, 1, w.rng.randint(2, 90)])}">{"".join(items)}</ol>'
+        made = f'<ol start="{w.rng.choice([1, 1, 1, w.rng.randint(2, 90)])}">{"".join(items)}</ol>'
     else:
-        html = f"<ul>{''.join(items)}</ul>"
-    made = [Block(kind="list", html=html)]
+        made = f"<ul>{''.join(items)}</ul>"
     return made + paragraph(w) if w.chance(0.3) else made
 
 
@@ -32,7 +31,7 @@ def _item(w: Writer) -> str:
     return f"<b>{w.words(1, 3)}</b> {text}" if w.chance(0.15) else text
 
 
-def marked(w: Writer) -> list[Block]:
+def marked(w: Writer) -> str:
     """Returns items whose marks are part of the text, up to three levels deep."""
     rng, levels = w.rng, w.rng.choice([1, 1, 2, 3])
     marks = [_numbering(w) if w.chance(0.4) else None for _ in range(levels)]
@@ -43,11 +42,10 @@ def marked(w: Writer) -> list[Block]:
         mark = numbers[counts[level] % len(numbers)] if numbers else shapes[level]
         counts[level] += 1
         text = _item(w) if w.chance(0.4) else w.words(1, 14)
-        items.append(f"<p class=item{level}><span class=mark>{mark}</span> {text}</p>")
+        items.append(f"<p class=item{level}>{mark} {text}</p>")
         level = max(0, min(levels - 1, level + rng.choice([-2, -1, 0, 0, 1])))
         counts[level + 1 :] = [0] * (levels - level - 1)
-    made = [Block(kind="list", html="".join(items))]
-    return made + paragraph(w) if w.chance(0.4) else made
+    return "".join(items) + (paragraph(w) if w.chance(0.4) else "")
 
 
 def _numbering(w: Writer) -> list[str]:
@@ -56,9 +54,9 @@ def _numbering(w: Writer) -> list[str]:
     return [style.format(name) for name in w.rng.choice(kinds)]
 
 
-def definitions(w: Writer) -> list[Block]:
+def definitions(w: Writer) -> str:
     """Returns commands, options or terms with their meaning, as manuals list them."""
-    rng, kind, blocks = w.rng, w.rng.choice(["command", "option", "term", "key"]), []
+    rng, kind, made = w.rng, w.rng.choice(["command", "option", "term", "key"]), ""
     for _ in range(rng.randint(2, 6)):
         default = f" (default: <code>{w.value()}</code>)" if w.chance(0.5) else ""
         word, argument = w.words(1, 1), w.words(1, 1)
@@ -69,15 +67,13 @@ def definitions(w: Writer) -> list[Block]:
             "key": f"<code>{word}</code> = <i>{argument}</i>{default}",
         }[kind]
         text = w.sentence(260)
-        if w.chance(0.3):
-            html = f"<p class=hang>{head} {text}</p>"
-        else:
-            html = f"<p class=term>{head}</p><p class=meaning>{text}</p>"
-        blocks.append(Block(kind="text", html=html))
-    return blocks
+        hanging = w.chance(0.3)
+        made += f"<p class={'hang' if hanging else 'term'}>{head}"
+        made += f" {text}</p>" if hanging else f"</p><p class=meaning>{text}</p>"
+    return made
 
 
-def names(w: Writer) -> list[Block]:
+def names(w: Writer) -> str:
     """Returns one name per line in small capitals, as in casts and on title pages."""
     lines = "<br>".join(small_capitals(w.words(2, 3)) for _ in range(w.rng.randint(2, 7)))
-    return [Block(kind="text", html=f"<p class=centre>{lines}</p>")]
+    return f"<p class=centre>{lines}</p>"

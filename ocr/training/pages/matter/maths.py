@@ -2,7 +2,7 @@
 
 import random
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
 
 _GREEK = "αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ"
 _LETTERS = "abcdfghijkmnpqrstuvwxyzABCDEFGHKLMNPQRSTVXYZ"
@@ -77,19 +77,17 @@ def formula(rng: random.Random) -> str:
     return made
 
 
-def display(w: Writer) -> list[Block]:
+def display(w: Writer) -> str:
     """Returns one or two formulas on lines of their own, some with a number at the right."""
-    rng = w.rng
-    blocks = []
+    rng, shown = w.rng, ""
     for _ in range(rng.choice([1, 1, 2])):
         made = formula(rng)
         if w.chance(0.5):
             number = f"({rng.choice(['', f'{rng.randint(1, 9)}.'])}{rng.randint(1, 60)})"
-            made = (
+            shown += (
                 f'<table class=plain style="width:100%"><tr><td style="text-align:center">{made}</td>'
                 f'<td style="text-align:right">{number}</td></tr></table>'
             )
         else:
-            made = f"<p class=centre>{made}</p>"
-        blocks.append(Block(kind="equation", html=made))
-    return blocks
+            shown += f"<p class=centre>{made}</p>"
+    return shown

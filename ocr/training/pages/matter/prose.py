@@ -5,8 +5,8 @@ import random
 import string
 from collections.abc import Callable
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
 from ocr.training.pages.matter.maths import formula
+from ocr.training.pages.matter.page_writer import Writer
 
 _TAGS = frozenset("<>")
 LIGHT = ("#fff", "#ffd", "#eee", "#def")
@@ -31,10 +31,6 @@ def spaced_capitals(words: str) -> str:
     """Returns letterspaced capitals, with hair spaces, which are no part of the text."""
     text = html.unescape(words).upper()
     return "\u00a0 ".join(html.escape("\u200a".join(word)) for word in text.split(" "))
-
-
-def _span(style: str) -> Callable[[random.Random, str], str]:
-    return lambda rng, words: f'<span style="{style}">{words}</span>'
 
 
 _MARKUP: tuple[tuple[Callable[[random.Random, str], str], float], ...] = (
@@ -69,33 +65,33 @@ def inline(w: Writer, text: str, share: float = 0.35) -> str:
     return text
 
 
-def paragraph(w: Writer) -> list[Block]:
-    return [Block(kind="text", html=f"<p>{inline(w, w.text())}</p>")]
+def paragraph(w: Writer) -> str:
+    return f"<p>{inline(w, w.text())}</p>"
 
 
-def long_paragraph(w: Writer) -> list[Block]:
+def long_paragraph(w: Writer) -> str:
     text = " ".join(w.text() for _ in range(w.rng.randint(2, 4)))
-    return [Block(kind="text", html=f"<p>{inline(w, text, 0.6)}</p>")]
+    return f"<p>{inline(w, text, 0.6)}</p>"
 
 
-def short_lines(w: Writer) -> list[Block]:
+def short_lines(w: Writer) -> str:
     """Returns verse, addresses or dialogue: lines that end where the author wants."""
     lines = "<br>".join(w.words(2, 7) for _ in range(w.rng.randint(2, 8)))
-    return [Block(kind="text", html=f"<p class=left>{lines}</p>")]
+    return f"<p class=left>{lines}</p>"
 
 
-def mathematics(w: Writer) -> list[Block]:
+def mathematics(w: Writer) -> str:
     words = w.text(500).split(" ")
     for _ in range(w.rng.randint(1, 5)):
         words.insert(w.rng.randrange(len(words) + 1), formula(w.rng))
-    return [Block(kind="text", html=f"<p>{' '.join(words)}</p>")]
+    return f"<p>{' '.join(words)}</p>"
 
 
-def capitals(w: Writer) -> list[Block]:
-    return [Block(kind="text", html=f"<p>{html.escape(html.unescape(w.text(260)).upper())}</p>")]
+def capitals(w: Writer) -> str:
+    return f"<p>{html.escape(html.unescape(w.text(260)).upper())}</p>"
 
 
-def heading(w: Writer) -> list[Block]:
+def heading(w: Writer) -> str:
     rng, text = w.rng, w.words(1, 8)
     if w.chance(0.15):
         text = html.escape(html.unescape(text).upper())
@@ -110,44 +106,41 @@ def heading(w: Writer) -> list[Block]:
     elif w.chance(0.08) and len(text) < 24:
         text = spaced_capitals(text)
     level = rng.choice([1, 2, 2, 3, 3, 4])
-    return [Block(kind="title" if level == 1 else "sub_title", html=f"<h{level}>{text}</h{level}>")]
+    return f"<h{level}>{text}</h{level}>"
 
 
-def title(w: Writer) -> list[Block]:
+def title(w: Writer) -> str:
     """Returns a page's title, sometimes with its author."""
-    blocks = [Block(kind="title", html=f"<h1>{w.words(2, 10)}</h1>")]
+    made = f"<h1>{w.words(2, 10)}</h1>"
     if w.chance(0.7):
         names = ", ".join(w.words(2, 2) for _ in range(w.rng.randint(1, 4)))
         date = f"<br>{w.value()}" if w.chance(0.5) else ""
-        blocks.append(Block(kind="text", html=f"<p class=centre>{names}{date}</p>"))
-    return blocks
+        made += f"<p class=centre>{names}{date}</p>"
+    return made
 
 
-def abstract(w: Writer) -> list[Block]:
+def abstract(w: Writer) -> str:
     label = w.rng.choice(["Abstract", "ABSTRACT", "Summary", "Zusammenfassung"])
     if w.chance(0.5):
-        return [Block(kind="text", html=f"<p class=abstract><b>{label}.</b> {w.text(700)}</p>")]
-    head = Block(kind="sub_title", html=f"<h4 style='text-align:center'>{label}</h4>")
-    return [head, Block(kind="text", html=f"<p class=abstract>{w.text(700)}</p>")]
+        return f"<p class=abstract><b>{label}.</b> {w.text(700)}</p>"
+    return f"<h4 style='text-align:center'>{label}</h4><p class=abstract>{w.text(700)}</p>"
 
 
-def quotation(w: Writer) -> list[Block]:
+def quotation(w: Writer) -> str:
     slant = "font-style:italic" if w.chance(0.4) else ""
-    return [Block(kind="text", html=f"<p class=quote style='{slant}'>{w.text(400)}</p>")]
+    return f"<p class=quote style='{slant}'>{w.text(400)}</p>"
 
 
-def small_print(w: Writer) -> list[Block]:
-    return [Block(kind="text", html=f"<p class=small>{w.text(400)}</p>")]
+def small_print(w: Writer) -> str:
+    return f"<p class=small>{w.text(400)}</p>"
 
 
-def large_print(w: Writer) -> list[Block]:
+def large_print(w: Writer) -> str:
     size = w.rng.uniform(1.5, 3.2)
-    return [
-        Block(kind="text", html=f"<p style='font-size:{size:.1f}em;text-align:center'>{w.words(1, 5)}</p>")
-    ]
+    return f"<p style='font-size:{size:.1f}em;text-align:center'>{w.words(1, 5)}</p>"
 
 
-def boxed(w: Writer) -> list[Block]:
+def boxed(w: Writer) -> str:
     """Returns a note on a coloured ground, light on dark for half of them, or in a frame."""
     rng = w.rng
     if rng.random() < 0.55:
@@ -162,13 +155,13 @@ def boxed(w: Writer) -> list[Block]:
     )
     # In a table cell: the ground of a padded paragraph would reappear at the top of the next column.
     cell = f"<td style='{style};padding:{rng.randint(2, 8)}px'>{label}{text}</td>"
-    return [Block(kind="text", html=f"<table style='width:100%'><tr>{cell}</tr></table>")]
+    return f"<table style='width:100%'><tr>{cell}</tr></table>"
 
 
-def reference(w: Writer) -> list[Block]:
+def reference(w: Writer) -> str:
     """Returns entries of a bibliography."""
     rng, numbered, start = w.rng, w.chance(0.6), w.rng.randint(1, 60)
-    blocks = []
+    made = ""
     for number in range(rng.randint(1, 6)):
         mark = f"[{start + number}] " if numbered else ""
         pages = f"{rng.randint(1, 400)}–{rng.randint(401, 900)}"
@@ -177,21 +170,20 @@ def reference(w: Writer) -> list[Block]:
         link = f" https://doi.org/10.{rng.randint(1000, 9999)}/{w.words(1, 1)}.{rng.randint(10, 999)}"
         text = f"{mark}{w.words(2, 2)}, {rng.choice(string.ascii_uppercase)}. {w.words(4, 12)}. {where}"
         text += link if w.chance(0.2) and w.columns == 1 else ""
-        blocks.append(Block(kind="text", html=f"<p class=hang>{text}</p>"))
-    return blocks
+        made += f"<p class=hang>{text}</p>"
+    return made
 
 
-def entry(w: Writer) -> list[Block]:
+def entry(w: Writer) -> str:
     """Returns an entry of a dictionary or glossary."""
     rng = w.rng
     kind = rng.choice(["n.", "v.", "adj.", "adv.", "f.", "m.", "pl.", "tr."])
     head = f"<b>{w.words(1, 2)}</b> <i>{kind}</i>"
     senses = [w.sentence(110) for _ in range(rng.randint(1, 3))]
     text = " ".join(f"<b>{i}</b> {s}" for i, s in enumerate(senses, 1)) if len(senses) > 1 else senses[0]
-    return [Block(kind="text", html=f"<p class=hang>{head} {text}</p>")]
+    return f"<p class=hang>{head} {text}</p>"
 
 
-def rule(w: Writer) -> list[Block]:
+def rule(w: Writer) -> str:
     """Returns a line across the column, with a paragraph after it."""
-    [after] = paragraph(w)
-    return [Block(kind=after.kind, html=f"<hr>{after.html}")]
+    return f"<hr>{paragraph(w)}"

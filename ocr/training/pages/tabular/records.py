@@ -1,10 +1,10 @@
 """Business papers: forms, invoices and letters."""
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
+from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.matter.prose import heading, paragraph
 from ocr.training.pages.tabular.cells import wrapped
-from ocr.training.pages.tabular.receipts import amount
-from ocr.training.pages.tabular.tables import figures, grid, key_values, table
+from ocr.training.pages.tabular.slips import amount
+from ocr.training.pages.tabular.tables import grid, table
 
 _GREETINGS = [
     "Dear Sir or Madam,", "Dear {},", "Hello {},", "Sehr geehrte Damen und Herren,", "Madame, Monsieur,",
@@ -21,7 +21,7 @@ _MONTHS = [
 ]  # fmt: skip
 
 
-def form(w: Writer) -> list[Block]:
+def form(w: Writer) -> str:
     """Returns fields with their values, blanks to fill in and boxes to tick."""
     rng, lines = w.rng, []
     for _ in range(rng.randint(2, 8)):
@@ -34,7 +34,7 @@ def form(w: Writer) -> list[Block]:
         else:
             value = w.value() if w.chance(0.6) else w.words(1, 4)
             lines.append(f"{label}: {f'<b>{value}</b>' if w.chance(0.15) else value}")
-    return [Block(kind="text", html=f"<p class=left>{'<br>'.join(lines)}</p>")]
+    return f"<p class=left>{'<br>'.join(lines)}</p>"
 
 
 def _positions(w: Writer) -> list[list[str]]:
@@ -52,18 +52,13 @@ def _positions(w: Writer) -> list[list[str]]:
     return [*rows, [rng.choice(["Total", "Sum", "Gesamt"]), "", "", due]]
 
 
-def invoice(w: Writer) -> list[Block]:
+def invoice(w: Writer) -> str:
     """Returns a sender, numbers and dates, positions with amounts, and their sum."""
     rng = w.rng
     word = rng.choice(["Invoice", "INVOICE", "Rechnung", "Facture", "Order", "Quotation"])
     number = f"{rng.choice(['No.', 'Nr.', '#'])} {rng.randint(1000, 999999)}"
-    return [
-        Block(kind="text", html=f"<p class=left>{_address(w)}</p>"),
-        Block(kind="title", html=f"<h2>{word} {number}</h2>"),
-        *form(w),
-        grid(w, _positions(w), [False, True, True, True], wide=True),
-        *(paragraph(w) if w.chance(0.5) else []),
-    ]
+    head = f"<p class=left>{_address(w)}</p><h2>{word} {number}</h2>{form(w)}"
+    return head + grid(w, _positions(w), [False, True, True, True]) + (paragraph(w) if w.chance(0.5) else "")
 
 
 def _address(w: Writer) -> str:
@@ -72,24 +67,18 @@ def _address(w: Writer) -> str:
     return "<br>".join(lines if w.chance(0.7) else [*lines, w.value()])
 
 
-def letter(w: Writer) -> list[Block]:
+def letter(w: Writer) -> str:
     rng = w.rng
     greeting = rng.choice(_GREETINGS).format(w.words(1, 2))
-    head = [Block(kind="text", html=f"<p class=left>{_address(w)}</p>")]
+    head = f"<p class=left>{_address(w)}</p>"
     if w.chance(0.5):
-        head.insert(0, Block(kind="text", html=f"<p class=right>{_address(w)}</p>"))
+        head = f"<p class=right>{_address(w)}</p>{head}"
     place = f"{w.words(1, 1)}, {rng.randint(1, 31)} {rng.choice(_MONTHS)} {rng.randint(1950, 2030)}"
-    body = [block for _ in range(rng.randint(1, 4)) for block in paragraph(w)]
+    body = [paragraph(w) for _ in range(rng.randint(1, 4))]
     if w.chance(0.45):
-        made = rng.choice([table, wrapped, figures, key_values])(w)
-        at = rng.randint(1, len(body))
-        body[at:at] = made
-    return [
-        *head,
-        Block(kind="text", html=f"<p class={rng.choice(['left', 'right'])}>{place}</p>"),
-        *(heading(w) if w.chance(0.3) else []),
-        Block(kind="text", html=f"<p class=left>{greeting}</p>"),
-        *body,
-        Block(kind="text", html=f"<p class=left>{rng.choice(_CLOSINGS)}</p>"),
-        Block(kind="text", html=f"<p class=left>{w.words(2, 3)}</p>"),
-    ]
+        body.insert(rng.randint(1, len(body)), rng.choice([table, wrapped])(w))
+    return (
+        f"{head}<p class={rng.choice(['left', 'right'])}>{place}</p>{heading(w) if w.chance(0.3) else ''}"
+        f"<p class=left>{greeting}</p>{''.join(body)}<p class=left>{rng.choice(_CLOSINGS)}</p>"
+        f"<p class=left>{w.words(2, 3)}</p>"
+    )

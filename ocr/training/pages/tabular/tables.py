@@ -1,17 +1,104 @@
-"""Tables: with and without borders, striped, of keys and values, with captions."""
+"""Tables: with and without rules, striped, with sections and merged cells, typewritten, with captions.
 
-from ocr.training.pages.matter.html_blocks import Block, Writer
-from ocr.training.pages.matter.maths import formula
+They are read row by row, cell after cell, as the text layer has them; a merged cell belongs to its first row.
+"""
 
-HEADS = [
+import html
+
+from ocr.training.pages.matter.listings import preformatted
+from ocr.training.pages.matter.page_writer import Writer, visible
+from ocr.training.pages.tabular.columns import KINDS
+
+_HEADS = [
     "background-color:#222;color:#fff",
     "background-color:#ddd",
     "font-weight:bold",
     "font-style:italic",
     "",
 ]
-_STRIPES = ["#eee", "#e8eef8", "#f3efe0"]
-_EDGES = ["", "border:1px solid #000", "border:1px solid #999", "border-bottom:1px solid #888"]
+_STRIPES = ["", "", "", "#eee", "#e8eef8"]
+_SECTIONS = ["font-weight:bold", "font-style:italic", "text-align:center", "background-color:#eee"]
+_RULES = ["none", "none", "none", "grid", "grid", "rows", "rows", "inner", "columns", "book"]
+_LINES = ["1px solid #000", "1px solid #000", "1px solid #999", "1px solid #555", "2px solid #000"]
+Rows = list[list[str]]
+
+
+def table(w: Writer) -> str:
+    """Returns columns of some kinds, as many as fit without wrapping: wrapped cells are hard to order."""
+    rng = w.rng
+    kinds = rng.choices(KINDS, [kind.share for kind in KINDS], k=rng.randint(2, 7))
+    cells = [kind.make(w) for kind in kinds]
+    count = rng.randint(2, 14) if w.chance(0.6) else rng.randint(8, 50)
+    rows = [["" if i and w.chance(0.03) else cell(n) for i, cell in enumerate(cells)] for n in range(count)]
+    if w.chance(0.85):
+        rows.insert(0, [rng.choice(kind.heads) if kind.heads else w.words(1, 1) for kind in kinds])
+    while len(rows[0]) > 2 and _room(w, rows) > w.width_pt:
+        rows = [row[:-1] for row in rows]
+    if w.chance(0.12):
+        return _typewritten(w, rows)
+    return captioned(w, grid(w, rows, [kind.number for kind in kinds[: len(rows[0])]]), share=0.2)
+
+
+def _typewritten(w: Writer, rows: Rows) -> str:
+    plain = [
+        [visible(cell).replace(" ", "") if "<" in cell else html.unescape(cell) for cell in r] for r in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(*plain, strict=True)]
+    joint = w.rng.choice(["  ", "  ", " | ", " "])
+    lines = [
+        joint.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))[: w.fits()].rstrip()
+        for row in plain
+    ]
+    return preformatted(lines)
+
+
+def _room(w: Writer, rows: Rows, pad_px: int = 5) -> float:
+    """Returns the width in points of the rows if no cell wraps, with the widest padding, as for bold text."""
+    widths = (max(map(w.measure, column)) for column in zip(*rows, strict=True))
+    return sum(1.15 * width + 2 * pad_px + 4 for width in widths)
+
+
+def grid(
+    w: Writer, rows: Rows, numeric: list[bool], *, percents: list[int] | None = None, scale: float = 1.0
+) -> str:
+    """Returns a table of escaped cells; the first row is its head.
+
+    numeric: columns mostly set flush right. percents: the columns' widths, for cells that wrap, the first of which may
+    go over several rows; None makes them as wide as their cells. scale: of the type.
+    """
+    rng, kind, line = w.rng, w.rng.choice(_RULES), w.rng.choice(_LINES)
+    stripe, head, tag = rng.choice(_STRIPES), rng.choice(_HEADS), "th" if w.chance(0.3) else "td"
+    right, upright = rng.random() < 0.7, rng.choice(["top", "top", "middle"])
+    clear = kind in ("grid", "rows", "inner") or upright == "top"  # shows where a merged cell belongs
+    spans = _spans(w, len(rows), merged=percents is not None and clear and w.chance(0.3))
+    sections = percents is not None and w.chance(0.2)
+    made = ""
+    for number, (row, span) in enumerate(zip(rows, spans, strict=True)):
+        if sections and number and span and w.chance(0.2):
+            style = style_of(_edge(kind, line, 0), rng.choice(_SECTIONS))
+            made += f"<tr><td colspan={len(row)}{style}>{w.words(1, 3)}</td></tr>"
+        cells = ""
+        for i, (text, is_number) in enumerate(zip(row, numeric, strict=True)):
+            height = 1 if i else span
+            if not height:
+                continue
+            style = style_of(
+                _edge(kind, line, i, head=number == 0, last=number + height == len(rows)),
+                head if number == 0 else f"background-color:{stripe}" if stripe and number % 2 else "",
+                "text-align:right" if is_number and right else "",
+                f"vertical-align:{upright}",
+                f"width:{percents[i]}%" if percents else "",
+            )
+            name = tag if number == 0 else "td"
+            cells += f"<{name}{f' rowspan={height}' if height > 1 else ''}{style}>{text}</{name}>"
+        made += f"<tr>{cells}</tr>"
+    style = style_of(
+        "width:100%" if percents or w.chance(0.4) else "",
+        "border-collapse:collapse" if kind != "none" and w.chance(0.8) else "",
+        "white-space:nowrap" if not percents and _room(w, rows) < w.width_pt else "",
+        f"font-size:{scale}em" if scale < 1 else "",
+    )
+    return f"<table{style}>{made}</table>"
 
 
 def style_of(*parts: str) -> str:
@@ -20,92 +107,33 @@ def style_of(*parts: str) -> str:
     return f' style="{found}"' if found else ""
 
 
-def room(w: Writer, rows: list[list[str]], pad_px: int = 5) -> float:
-    """Returns the width in points of the rows if no cell wraps, with the widest padding, as for bold text."""
-    widths = (max(map(w.measure, column)) for column in zip(*rows, strict=True))
-    return sum(1.15 * width + 2 * pad_px + 4 for width in widths)
+def _spans(w: Writer, count: int, *, merged: bool) -> list[int]:
+    """Returns how many rows the first cell of each row goes over; 0 if one above covers it."""
+    spans = [1]
+    while len(spans) < count:
+        span = min(w.rng.randint(2, 4) if merged and w.chance(0.5) else 1, count - len(spans))
+        spans += [span, *[0] * (span - 1)]
+    return spans
 
 
-def grid(w: Writer, rows: list[list[str]], numeric: list[bool], *, wide: bool | None = None) -> Block:
-    """Returns a table of escaped cells; the first row is its head. numeric: columns mostly set flush right."""
-    rng = w.rng
-    edge, stripe, head = rng.choice(_EDGES), rng.choice(["", "", *_STRIPES]), rng.choice(HEADS)
-    right = rng.random() < 0.7
-    tag = "th" if w.chance(0.3) else "td"
-    lines = []
-    for number, row in enumerate(rows):
-        ground = f"background-color:{stripe}" if stripe and number % 2 else ""
-        cells = []
-        for text, is_number in zip(row, numeric, strict=True):
-            align = "text-align:right" if is_number and right else ""
-            name = tag if number == 0 else "td"
-            cells.append(f"<{name}{style_of(edge, head if number == 0 else ground, align)}>{text}</{name}>")
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    name = w.element()
-    full = w.chance(0.4) if wide is None else wide
-    collapse = "border-collapse:collapse" if edge and w.chance(0.7) else ""
-    style = style_of(
-        "width:100%" if full else "", collapse, "white-space:nowrap" if room(w, rows) < w.width_pt else ""
-    )
-    return Block(kind="table", html=f"<table id={name}{style}>{''.join(lines)}</table>", element=name)
+def _edge(kind: str, line: str, column: int, *, head: bool = False, last: bool = False) -> str:
+    """Returns the rules at the sides of a cell. head, last: whether it is in the head, or in the last row."""
+    left, below = ["left"] if column else [], ["bottom"] if last else []
+    sides = {
+        "grid": ["left", "right", "top", "bottom"],
+        "rows": ["top", *below],
+        "inner": ["top", *below, *left],
+        "columns": left,
+        "book": ["top", "bottom"] if head else below,
+        "none": [],
+    }[kind]
+    return ";".join(f"border-{side}:{line}" for side in sides)
 
 
-def text_grid(w: Writer, rows: list[list[str]], wide: bool) -> Block:
-    """Returns a table without columns of numbers."""
-    return grid(w, rows, [False] * len(rows[0]), wide=wide)
-
-
-def narrowed(w: Writer, rows: list[list[str]]) -> list[list[str]]:
-    """Returns the rows with as many columns, at least two, as fit without wrapping: wrapped cells are hard to order."""
-    while len(rows[0]) > 2 and room(w, rows) > w.width_pt:
-        rows = [row[:-1] for row in rows]
-    return rows
-
-
-def table(w: Writer) -> list[Block]:
-    rng = w.rng
-    most = max(2, min(7, int(w.width_pt / (w.size_pt * 7.5))))
-    columns, rows = rng.randint(2, most), rng.randint(2, 13)
-    numeric = [w.chance(0.6) for _ in range(columns)]
-
-    def cell(number: bool) -> str:
-        if w.chance(0.04):
-            return ""
-        if w.chance(0.02):
-            return formula(rng)
-        return w.value()[:18] if number else w.words(1, 3 if columns < 4 else 1)
-
-    body = [[cell(n and row > 0) for n in numeric] for row in range(rows)]
-    body = narrowed(w, body)
-    return captioned(w, grid(w, body, numeric[: len(body[0])]), share=0.3)
-
-
-def captioned(w: Writer, made: Block, share: float) -> list[Block]:
+def captioned(w: Writer, made: str, share: float) -> str:
     """Returns the table, with a caption for this share of them."""
     if not w.chance(share):
-        return [made]
+        return made
     label = w.label(w.rng.choice(["Table", "Table", "Tab.", "TABLE", "Tabelle", "Tableau"]), 30)
-    caption = Block(kind="table_caption", html=f"<p class=caption>{label} {w.words(3, 14)}</p>")
-    return [caption, made] if w.chance(0.6) else [made, caption]
-
-
-def figures(w: Writer) -> list[Block]:
-    """Returns a table of nothing but numbers below a head."""
-    rng = w.rng
-    columns, rows = rng.randint(2, max(2, min(8, int(w.width_pt / (w.size_pt * 4.5))))), rng.randint(3, 14)
-    form = rng.choice(["{:.0f}", "{:.1f}", "{:.2f}", "{:.3f}", "{:,.0f}"])
-    scale = 10 ** rng.randint(1, 4)
-    head = ["", *(w.words(1, 1) for _ in range(columns - 1))]
-    body = [
-        [w.words(1, 1), *(form.format(rng.uniform(-0.1, 1) * scale) for _ in range(columns - 1))]
-        for _ in range(rows)
-    ]
-    kept = narrowed(w, [head, *body])
-    return [grid(w, kept, [False] + [True] * (len(kept[0]) - 1))]
-
-
-def key_values(w: Writer) -> list[Block]:
-    rows = [
-        [w.words(1, 3), w.value() if w.chance(0.6) else w.words(1, 4)] for _ in range(w.rng.randint(2, 9))
-    ]
-    return [grid(w, rows, [False, False])]
+    caption = f"<p class=caption>{label} {w.words(3, 14)}</p>"
+    return caption + made if w.chance(0.6) else made + caption

@@ -14,7 +14,7 @@ import pymupdf
 from PIL import Image
 
 from ocr.training.corpus.packages import Package, download
-from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, extract
+from ocr.training.pages.page_truth import Sheet, UnreadableError, extract
 from tests.benchmarks.quality.sets import empty, wear
 from tests.benchmarks.quality.sets.selection import EmptyPage, QualityError, Selection, TextPage
 

@@ -9,7 +9,7 @@ import pytest
 from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.line_pages import LinePages
 from ocr.training.lines.page_lines import lines_of
-from ocr.training.pages.truth.page_truth import Glyphs
+from ocr.training.pages.page_truth import Glyphs
 
 
 @pytest.fixture(scope="module")

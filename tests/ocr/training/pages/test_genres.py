@@ -6,26 +6,24 @@ from pathlib import Path
 import pytest
 
 from ocr.imaging.tiling import choose_grid
-from ocr.training.pages.compose import _category, compose
-from ocr.training.pages.fonts import Fonts
-from ocr.training.pages.genres import GENRES, Genre, draw_form
-from ocr.training.pages.truth.page_truth import UnreadableError, extract
+from ocr.training.pages.compose import Sources, category_of, compose
+from ocr.training.pages.genres import GENRES, Form, Genre, draw_form
+from ocr.training.pages.page_truth import UnreadableError, extract
 from ocr.training.pages.words.text import TextSource
-from ocr.training.pictures.source import Pictures
 from tests.ocr.training.sources import make_corpus
 
 
 @pytest.mark.parametrize("genre", GENRES, ids=lambda genre: genre.name)
 def test_pages_of_every_kind_hold_text_on_the_page(genre: Genre, corpus: Path) -> None:
-    rng, source, fonts = random.Random(1), TextSource(corpus / "text"), Fonts(corpus / "fonts")
-    pictures, read = Pictures(corpus / "pictures"), 0
+    rng, sources, read = random.Random(1), Sources.of(corpus, "train"), 0
     for (width, height), _ in genre.formats[:3]:
         columns = max(i for i, share in enumerate(genre.columns, 1) if share) if width > 400 else 1
         try:
-            sheet = compose(
-                rng, source, fonts, width_pt=width, height_pt=height, size_pt=genre.sizes_pt[0], columns=columns,
-                genre=genre, pictures=pictures, fill=genre.fills[0], category="en_prose",
+            form = Form(
+                genre=genre, width_pt=width, height_pt=height, size_pt=genre.sizes_pt[0], columns=columns,
+                fill=genre.fills[0],
             )  # fmt: skip
+            sheet = compose(rng, sources, form, "en_prose")
         except UnreadableError:
             continue
         glyphs = extract(sheet)
@@ -60,7 +58,7 @@ def test_pages_of_shops_are_of_names_and_goods(tmp_path: Path) -> None:
     source, rng = TextSource(folder / "text"), random.Random(2)
     assert "business" not in source.languages
     [genre] = [g for g in GENRES if g.name == "receipt"]
-    drawn = Counter(_category(rng, source, genre) for _ in range(400))
+    drawn = Counter(category_of(rng, source, genre) for _ in range(400))
     assert 0.65 < drawn["business"] / 400 < 0.9
     [genre] = [g for g in GENRES if g.name == "book"]
-    assert Counter(_category(rng, source, genre) for _ in range(400))["business"] < 60
+    assert Counter(category_of(rng, source, genre) for _ in range(400))["business"] < 60

@@ -20,7 +20,7 @@ import yaml
 from PIL import Image
 
 from ocr.training.corpus.packages import Package, download
-from ocr.training.pages.truth.page_truth import Sheet, extract
+from ocr.training.pages.page_truth import Sheet, extract
 from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH, as_grey, document_bytes
 from tests.benchmarks.quality.sets.selection import HANDWRITING, QualityError
 from tests.benchmarks.quality.sets.unseen.composed import faces, prose

@@ -6,7 +6,7 @@ from typing import Any
 import pymupdf
 from PIL import Image, ImageChops, ImageDraw
 
-from ocr.training.pages.truth.page_truth import Sheet, UnreadableError, extract
+from ocr.training.pages.page_truth import Sheet, UnreadableError, extract
 
 Box = tuple[float, float, float, float]
 Colour = tuple[int, int, int]

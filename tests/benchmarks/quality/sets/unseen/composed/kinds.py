@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from PIL import Image
 
-from ocr.training.pages.truth.page_truth import UnreadableError
+from ocr.training.pages.page_truth import UnreadableError
 from tests.benchmarks.quality.sets.unseen.composed import desk, devices, press, screens
 from tests.benchmarks.quality.sets.unseen.composed.canvas import Canvas
 from tests.benchmarks.quality.sets.unseen.composed.workshop import Material, Workshop
