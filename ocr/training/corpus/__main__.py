@@ -10,6 +10,9 @@ OUT_DIR then holds
 - pictures/index.json and pictures/*.jpg: photographs and drawings without letters,
 - characters.json: those to learn, which are the shipped line reader's (change them for another reader),
 - manifest.json: every package with its version and licence, and the sizes.
+
+Three more parts are built where --only names them: business (text/business.txt.xz, made-up particulars of many
+countries), hands (typefaces of handwriting; needs npm) and scans (real ones with transcriptions; needs --mirrors).
 """
 
 import argparse
@@ -19,68 +22,68 @@ import re
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
 from ocr.training.corpus.font_files import build_fonts, load_table
+from ocr.training.corpus.hand_files import build_hands
 from ocr.training.corpus.packages import CorpusError, Package, fetch
 from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
 from ocr.training.corpus.photographs import build_pictures, load_sources
+from ocr.training.corpus.scan_files import build_scans, load_scan_sources
 from ocr.training.corpus.texts import build_texts, load_plan
 
 HERE = Path(__file__).parent
-PARTS = ("text", "fonts", "pdfs", "pictures")
+USUAL = ("text", "fonts", "pdfs", "pictures")
 MEBIBYTE = 2**20
-SHOWN = ("families", "documents", "pictures", "bytes")
+SHOWN = ("families", "documents", "pictures", "paragraphs", "bytes")
+Facts = dict[str, object]
 
 
-def build(options: argparse.Namespace) -> dict[str, object]:
+def build(options: argparse.Namespace) -> Facts:
     """Builds the parts of the corpus under `options.out`; returns the manifest, which it also writes.
 
     A part that is not built keeps its entry of an earlier manifest. Raises CorpusError.
     """
-    out, cache = options.out, options.cache
-    manifest: dict[str, object] = {}
-    path = out / "manifest.json"
-    if path.is_file():
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    for part in options.only or PARTS:
-        folder = out / part
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        if part == "fonts":
-            manifest[part] = _fonts(folder, cache)
-        elif part == "text":
-            manifest[part] = _text(folder, cache)
-        elif part == "pictures":
-            manifest[part] = _pictures(folder, cache, int(options.pictures_mib * MEBIBYTE))
-        else:
-            manifest[part] = _pdfs(folder, cache, options)
-    _write(path, manifest)
-    shipped = json.loads((find_directory(SHIPPED) / LINES / "reader.json").read_text(encoding="utf-8"))
+    out: Path = options.out
+    out.mkdir(parents=True, exist_ok=True)
     if not (out / "characters.json").exists():
-        _write(out / "characters.json", shipped["characters"])
+        reader = (find_directory(SHIPPED) / LINES / "reader.json").read_text(encoding="utf-8")
+        _write(out / "characters.json", json.loads(reader)["characters"])
+    path = out / "manifest.json"
+    manifest: Facts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for part in options.only or USUAL:
+        if part != "business":  # which is one more text
+            shutil.rmtree(out / part, ignore_errors=True)
+            (out / part).mkdir(parents=True)
+        manifest[part] = PARTS[part](options, out)
+    _write(path, manifest)
     return manifest
 
 
-def _fonts(folder: Path, cache: Path) -> dict[str, object]:
+def _fonts(options: argparse.Namespace, out: Path) -> Facts:
+    folder = out / "fonts"
     table = load_table(HERE / "fonts.yaml")
-    packages = fetch([name for entry in table for name in _names(entry["packages"])], cache)
+    packages = fetch([name for entry in table for name in _names(entry["packages"])], options.cache)
     index = build_fonts(table, packages, folder)
     _write(folder / "index.json", index)
     return {"families": len(index), "bytes": _size(folder), "packages": _described(packages)}
 
 
-def _text(folder: Path, cache: Path) -> dict[str, object]:
+def _text(options: argparse.Namespace, out: Path) -> Facts:
+    folder = out / "text"
     plan = load_plan(HERE / "texts.yaml")
-    packages = fetch([name for source in plan.sources for name in source.packages], cache)
+    packages = fetch([name for source in plan.sources for name in source.packages], options.cache)
     categories = build_texts(plan, packages, folder)
     return {"categories": categories, "bytes": _size(folder), "packages": _described(packages)}
 
 
-def _pdfs(folder: Path, cache: Path, options: argparse.Namespace) -> dict[str, object]:
+def _pdfs(options: argparse.Namespace, out: Path) -> Facts:
+    folder = out / "pdfs"
     looked_at = load_packages(HERE / "pdfs.yaml")
-    packages = fetch(looked_at, cache)
+    packages = fetch(looked_at, options.cache)
     earlier = json.loads(options.besides.read_text(encoding="utf-8")) if options.besides else []
     limits = PdfLimits(
         max_bytes=int(options.pdf_document_kib * 1024),
@@ -90,7 +93,7 @@ def _pdfs(folder: Path, cache: Path, options: argparse.Namespace) -> dict[str, o
     index = build_pdfs(
         packages,
         looked_at,
-        vocabulary(options.text or options.out / "text"),
+        vocabulary(options.text or out / "text"),
         folder,
         budget_bytes=int(options.pdf_mib * MEBIBYTE),
         limits=limits,
@@ -103,12 +106,45 @@ def _pdfs(folder: Path, cache: Path, options: argparse.Namespace) -> dict[str, o
     return {"documents": len(index), "pages": pages, "bytes": _size(folder), "packages": described}
 
 
-def _pictures(folder: Path, cache: Path, budget_bytes: int) -> dict[str, object]:
+def _pictures(options: argparse.Namespace, out: Path) -> Facts:
+    folder = out / "pictures"
     sources = load_sources(HERE / "pictures.yaml")
-    packages = fetch([source.package for source in sources], cache)
-    index = build_pictures(sources, packages, folder, budget_bytes=budget_bytes)
+    packages = fetch([source.package for source in sources], options.cache)
+    index = build_pictures(sources, packages, folder, budget_bytes=int(options.pictures_mib * MEBIBYTE))
     _write(folder / "index.json", index)
     return {"pictures": len(index), "bytes": _size(folder), "packages": _described(packages)}
+
+
+def _business(options: argparse.Namespace, out: Path) -> Facts:
+    from ocr.training.corpus.business import build_business
+
+    characters = json.loads((out / "characters.json").read_text(encoding="utf-8"))
+    (out / "text").mkdir(exist_ok=True)
+    return build_business(out / "text" / "business.txt.xz", characters)
+
+
+def _hands(options: argparse.Namespace, out: Path) -> Facts:
+    return {"packages": build_hands(out / "hands")}
+
+
+def _scans(options: argparse.Namespace, out: Path) -> Facts:
+    if not options.mirrors:
+        raise CorpusError(
+            "scans are taken from git copies of their repositories: name their folder with --mirrors"
+        )
+    reader = LineReader.load(find_directory(SHIPPED) / LINES)
+    return build_scans(load_scan_sources(), options.mirrors, out / "scans", reader)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace, Path], Facts]] = {
+    "text": _text,
+    "fonts": _fonts,
+    "pdfs": _pdfs,
+    "pictures": _pictures,
+    "business": _business,
+    "hands": _hands,
+    "scans": _scans,
+}
 
 
 def vocabulary(texts: Path) -> frozenset[str]:
@@ -150,6 +186,11 @@ def main(arguments: list[str] | None = None) -> int:
         "--cache", type=Path, default=Path.home() / ".cache/ocrbatch-corpus", help="downloads"
     )
     parser.add_argument("--only", choices=PARTS, action="append", help="build this part (may be given twice)")
+    parser.add_argument(
+        "--mirrors",
+        type=Path,
+        help="folder of bare git copies of the repositories of scans.yaml, as <owner>+<name>/repo",
+    )
     parser.add_argument("--pdf-mib", type=float, default=40.0, help="at most so many MiB of PDF documents")
     parser.add_argument("--pdf-document-kib", type=float, default=1500.0, help="and so many KiB a document")
     parser.add_argument(
@@ -171,10 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     for part, facts in manifest.items():
         if isinstance(facts, dict):
-            print(
-                part,
-                {name: value for name, value in facts.items() if name in SHOWN},
-            )
+            print(part, {name: value for name, value in facts.items() if name in SHOWN})
     return 0
 
 

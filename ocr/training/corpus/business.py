@@ -1,16 +1,7 @@
-"""Adds made-up names, addresses, dates, amounts and codes of many countries to a corpus' texts:
+"""Makes up names, addresses, dates, amounts and codes of many countries, with Faker: of no real person."""
 
-python -m ocr.training.corpus.business OUT_DIR
-
-Writes OUT_DIR/text/business.txt.xz, which pages draw from (ocr.training.pages.words.text). Needs Faker (the extra
-`train`). Nothing of it is of a real person.
-"""
-
-import argparse
-import json
 import lzma
 import random
-import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -128,18 +119,8 @@ def paragraphs(count: int, characters: str, seed: int = _SEED) -> list[str]:
     return found
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the command; returns 0."""
-    parser = argparse.ArgumentParser(prog="python -m ocr.training.corpus.business", description=__doc__)
-    parser.add_argument("out", type=Path, help="folder of the corpus, with characters.json")
-    options = parser.parse_args(arguments)
-    characters = json.loads((options.out / "characters.json").read_text(encoding="utf-8"))
+def build_business(file: Path, characters: str) -> dict[str, object]:
+    """Writes the paragraphs to a text of the corpus; returns what the manifest says of them."""
     data = "\n\n".join(paragraphs(PARAGRAPHS, characters)).encode() + b"\n"
-    file = options.out / "text" / "business.txt.xz"
     file.write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
-    print(f"{PARAGRAPHS} paragraphs, {len(data)} bytes, {file.stat().st_size} compressed")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return {"paragraphs": PARAGRAPHS, "bytes": len(data)}

@@ -1,14 +1,16 @@
 """Reads raw paragraphs from files of unpacked packages: one reader for each kind of file."""
 
 import gzip
+import os
 import re
 import struct
+import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ocr.training.corpus.markup import code_blocks, html_paragraphs, plain_paragraphs, pod_paragraphs
-from ocr.training.corpus.roff import man_paragraphs
+from ocr.training.corpus.packages import CorpusError
 
 
 def read_text(path: Path) -> str:
@@ -30,7 +32,14 @@ def _html(path: Path) -> list[str]:
 
 
 def _man(path: Path) -> list[str]:
-    return man_paragraphs(read_text(path))
+    """Returns the paragraphs of a manual page as man-db sets them, each on a line of its own."""
+    command = ["man", "-E", "UTF-8", "--no-hyphenation", "--no-justification", "-P", "cat", "-l", str(path)]
+    wide = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "10000"}
+    try:
+        shown = subprocess.run(command, env=wide, capture_output=True, encoding="utf-8", errors="replace")
+    except FileNotFoundError as error:
+        raise CorpusError("man is missing: install man-db, which sets manual pages") from error
+    return shown.stdout.splitlines()[1:-1]  # without the page's header and footer
 
 
 def _pod(path: Path) -> list[str]:

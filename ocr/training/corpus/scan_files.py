@@ -1,12 +1,10 @@
-"""Adds real scans to a corpus: `python -m ocr.training.corpus.scan_files OUT_DIR --mirrors DIR`.
+"""Real scans with their transcriptions, out of bare git copies of the repositories of scans.yaml.
 
-DIR holds bare git copies of the repositories of scans.yaml, as DIR/<owner>+<name>/repo. OUT_DIR/scans then holds
-pages/*.webp, grey and no larger than a reader needs, and index.json: each page's lines with their places and texts.
+pages/*.webp are grey and no larger than a reader needs; index.json has each page's lines with their places and texts.
 A line's baseline and type size are what the shipped line finder sees of it, as transcriptions have but rough baselines
 and no sizes. Lines that the shipped reader reads quite otherwise are kept as lines without a text.
 """
 
-import argparse
 import io
 import json
 import subprocess
@@ -21,7 +19,6 @@ import yaml
 from PIL import Image, UnidentifiedImageError
 
 from ocr.line_reader.reading import LineReader
-from ocr.model_files.locate import SHIPPED, find_directory
 from ocr.training.corpus.packages import CorpusError
 from ocr.training.corpus.scan_lines import ScanLine, placed
 from ocr.training.corpus.transcriptions import transcribed_lines
@@ -143,26 +140,3 @@ def _git(mirror: Path, *arguments: str) -> bytes:
         return subprocess.run(["git", "-C", str(mirror), *arguments], capture_output=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError) as error:
         raise CorpusError(f"{mirror} lacks {arguments[-1]}: {error}") from error
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Runs the command; returns 0, or 1 when a mirror is missing."""
-    parser = argparse.ArgumentParser(prog="python -m ocr.training.corpus.scan_files", description=__doc__)
-    parser.add_argument("out", type=Path, help="folder of the corpus")
-    parser.add_argument("--mirrors", type=Path, required=True, help="folder of bare git copies")
-    options = parser.parse_args(arguments)
-    try:
-        reader = LineReader.load(find_directory(SHIPPED) / "lines")
-        told = build_scans(load_scan_sources(), options.mirrors, options.out / "scans", reader)
-    except CorpusError as error:
-        print(error, file=sys.stderr)
-        return 1
-    file = options.out / "manifest.json"
-    manifest = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    manifest["scans"] = told
-    file.write_text(json.dumps(manifest, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

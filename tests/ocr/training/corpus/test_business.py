@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("faker")
 
 from ocr.training.corpus import business
+from ocr.training.corpus.__main__ import main
 from ocr.training.pages.words.text import BUSINESS, TextSource
 
 CHARACTERS = "".join(map(chr, range(33, 127))) + "äöüÄÖÜßéèàçñøåæ€£·–’"
@@ -28,9 +29,10 @@ def test_paragraphs_hold_known_characters_and_repeat_with_the_seed() -> None:
 
 def test_pages_draw_from_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(business, "PARAGRAPHS", 30)
-    (tmp_path / "text").mkdir()
-    (tmp_path / "characters.json").write_text(json.dumps(CHARACTERS))
-    assert business.main([str(tmp_path)]) == 0
+    assert main([str(tmp_path), "--only", "business"]) == 0
+    assert {*json.loads((tmp_path / "characters.json").read_text())} > {*"aé€"}
+    assert json.loads((tmp_path / "manifest.json").read_text())["business"]["paragraphs"] == 30
     data = lzma.decompress((tmp_path / "text" / f"{BUSINESS}.txt.xz").read_bytes()).decode()
     assert len(data.split("\n\n")) == 30
     assert TextSource(tmp_path / "text").paragraphs[BUSINESS]
+    assert main([str(tmp_path), "--only", "scans"]) == 1

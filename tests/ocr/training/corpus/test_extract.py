@@ -1,7 +1,10 @@
 import gzip
+import shutil
 import struct
 import zlib
 from pathlib import Path
+
+import pytest
 
 from ocr.training.corpus.extract import READERS, catalogue, files, read_text
 
@@ -43,6 +46,26 @@ def test_read_text_unzips_and_falls_back_to_latin_1(tmp_path: Path) -> None:
     (tmp_path / "a.gz").write_bytes(gzip.compress("naïve".encode("latin-1")))
     (tmp_path / "b").write_bytes("naïve".encode())
     assert read_text(tmp_path / "a.gz") == read_text(tmp_path / "b") == "naïve"
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="man-db is not installed")
+def test_a_manual_page_has_a_line_for_each_paragraph(tmp_path: Path) -> None:
+    page = tmp_path / "cat.1.gz"
+    source = r""".TH CAT 1
+.SH DESCRIPTION
+Joins \fIfiles\fP and
+.B writes
+them \(em all of them.
+.PP
+A second paragraph, on caf\['e]s
+and \-\-options"""
+    page.write_bytes(gzip.compress(source.encode()))
+    found = [line.strip() for line in READERS["man"](page) if line.strip()]
+    assert found == [
+        "DESCRIPTION",
+        "Joins files and writes them — all of them.",
+        "A second paragraph, on cafés and --options",
+    ]
 
 
 def test_fortunes_end_at_a_percent_line(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from ocr.training.corpus.markup import (
     split_long,
     unique,
 )
-from ocr.training.corpus.roff import man_paragraphs, roff_escapes
 
 LONG = "The ferry leaves at nine, and nobody on the quay seems to mind the rain."
 
@@ -29,35 +28,6 @@ def test_html_gives_one_string_a_block_and_skips_code_and_navigation() -> None:
 def test_mallard_page_reads_like_html() -> None:
     page = "<page><info><desc>no</desc></info><title>Sound</title><p>Press <key>Esc</key>.</p></page>"
     assert html_paragraphs(page) == ["Sound", "Press Esc."]
-
-
-def test_man_page_keeps_running_text_only() -> None:
-    source = r""".\" comment
-.TH CAT 1
-.SH NAME
-cat \- join files
-.SH DESCRIPTION
-Joins \fIfiles\fP and
-.B writes
-them.
-.PP
-.nf
-verbatim line
-.fi
-.TP
-\fB\-n\fR
-number all lines"""
-    assert man_paragraphs(source) == ["cat - join files", "Joins files and writes them.", "number all lines"]
-
-
-def test_mdoc_page_is_left_out() -> None:
-    assert man_paragraphs(".Dd today\n.Sh NAME\n.Nm ls\n") == []
-
-
-def test_roff_escapes_become_characters() -> None:
-    assert (
-        roff_escapes(r"na\[:i]ve \(em caf\['e], a\-b \(lqx\(rq \[u20AC]5 \e") == "naïve — café, a-b “x” €5 \\"
-    )
 
 
 def test_pod_keeps_prose_and_unwraps_codes() -> None:
