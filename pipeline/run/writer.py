@@ -10,7 +10,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 from pipeline.meter import Meter, StageUse
 from pipeline.run.shared_commits import SharedCommits
 from storage.records.store import Store
-from storage.recovery.marker import Marker
+from storage.recovery.in_flight import Marker
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -1,13 +1,16 @@
 """Writes attempts at pages, and points each page at its best one (storage.records.merit)."""
 
 import sqlite3
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from storage.records.attempt_rows import insert_attempt, insert_blocks, insert_timings
 from storage.records.merit import FINE_RANK, RANK, Merit, first_settings, merit
 from storage.records.page_plans import document_id, history_of, quarantine
-from storage.types import DONE_STATUSES, PageRecord
+from storage.strings.search_lines import search_lines
+from storage.strings.text import Block, content_sha256, storable, text_sha256
+from storage.types import DONE_STATUSES, PageRecord, StageTiming
+from storage.words import packed_for
 
 
 def record(
@@ -28,9 +31,8 @@ def record(
     page_id = _page_id(conn, page)
     ids = []
     for attempt in attempts:
-        ids.append(insert_attempt(conn, run_id, page_id, attempt, finished_at))
-        insert_blocks(conn, ids[-1], attempt)
-        began = insert_timings(conn, run_id, ids[-1], attempt.timings, began)
+        number, began = _insert(conn, run_id, page_id, attempt, finished_at, began)
+        ids.append(number)
     best = max(range(len(ids)), key=lambda number: _merit(attempts[number]))
     _point(conn, page_id, ids[best], attempts[best])
     _forget_first(conn, page_id, page.settings_hash)
@@ -57,9 +59,7 @@ def record_first(
     ).fetchone()
     if current is not None and RANK[current[0]] == FINE_RANK:
         return False
-    attempt_id = insert_attempt(conn, run_id, page_id, page, finished_at)
-    insert_blocks(conn, attempt_id, page)
-    insert_timings(conn, run_id, attempt_id, page.timings, began)
+    attempt_id, _ = _insert(conn, run_id, page_id, page, finished_at, began)
     _point(conn, page_id, attempt_id, page)
     _forget_first(conn, page_id, settings_hash)
     return True
@@ -136,3 +136,71 @@ def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool
     if row[0] != page.settings_hash:
         return new[0] >= old[0]
     return new > old or new[0] == old[0] == FINE_RANK
+
+
+def _insert(
+    conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str, began: float
+) -> tuple[int, float]:
+    """Writes an attempt with its blocks, numbered from 0 in reading order, and its timings.
+
+    Returns its id, and when that ended. The time since `began` is added as "store" unless the page has that timing.
+    """
+    error, text = page.error, None if page.text is None else storable(page.text)
+    markdown = None if page.markdown is None else storable(page.markdown)
+    words = page.packed_words
+    if words is None and text is not None:
+        words = packed_for(text, page.words)
+    blocks: list[Block] = [
+        (storable(block.label), *(block.box_px or (None,) * 4), storable(block.text)) for block in page.blocks
+    ]
+    values = {
+        "page_id": page_id,
+        "run_id": run_id,
+        "settings_hash": page.settings_hash,
+        "status": page.status,
+        "error_stage": None if error is None else error.stage,
+        "error_category": None if error is None else error.category,
+        "error_message": None if error is None else storable(error.message),
+        "finished_at": finished_at,
+        "seconds": page.seconds,
+        "confidence": page.confidence,
+        "num_tokens": page.num_tokens,
+        "width_px": page.width_px,
+        "height_px": page.height_px,
+        "dpi": page.dpi,
+        "rung": page.rung,
+        "source": page.source,
+        "rotation_deg": page.rotation_deg,
+        "layer_agreement": page.layer_agreement,
+        "script": page.script,
+        "doubt": None if page.doubt is None else storable(page.doubt),
+        "text_sha256": None if text is None else text_sha256(text),
+        "content_sha256": content_sha256(text, markdown, blocks),
+        "text": text,
+        "markdown": markdown,
+        "words": words,
+        "search_lines": None if text is None else search_lines(text),
+    }
+    marks = ", ".join(f":{name}" for name in values)
+    cursor = conn.execute(f"INSERT INTO attempts ({', '.join(values)}) VALUES ({marks})", values)
+    attempt_id = int(cursor.lastrowid or 0)
+    conn.executemany(
+        "INSERT INTO blocks (attempt_id, block_index, confidence, label, x0_px, y0_px, x1_px, y1_px, text)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (attempt_id, index, block.confidence, *columns)
+            for index, (block, columns) in enumerate(zip(page.blocks, blocks, strict=True))
+        ],
+    )
+    ended, timings = time.perf_counter(), page.timings
+    if all(timing.stage != "store" for timing in timings):
+        timings = (*timings, StageTiming(stage="store", share_s=ended - began, wall_s=ended - began))
+    conn.executemany(
+        "INSERT INTO timings (run_id, attempt_id, stage, path_use, share_s, wall_s, batch_size)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [
+            (run_id, attempt_id, one.stage, one.path_use, one.share_s, one.wall_s, one.batch_size)
+            for one in timings
+        ],
+    )
+    return attempt_id, ended

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from storage.records.merit import FINE_RANK, RANK, Merit, merit
 from storage.recovery import in_flight
-from storage.recovery.suspects import set_apart
 from storage.types import DONE_STATUSES, FINE_STATUSES, LOST_CATEGORIES, PagePlan
 
 
@@ -32,13 +31,13 @@ def plan(
         [(document, index) for index in wanted],
     )
     if force:
-        return set_apart(conn, document, PagePlan(to_read=tuple(wanted), done=(), given_up=()))
+        return in_flight.set_apart(conn, document, PagePlan(to_read=tuple(wanted), done=(), given_up=()))
     history = history_of(conn, document, settings_hash, retry_failed=retry_failed)
     found = _sorted(wanted, history, attempt_limit, retry_failed)
     _adopt(conn, [history[1][index] for index in found.done], settings_hash)
     quarantine(conn, document, found.given_up)
     in_flight.end_pages(conn, document, (*found.done, *found.given_up))
-    return set_apart(conn, document, _judged(conn, document, found))
+    return in_flight.set_apart(conn, document, _judged(conn, document, found))
 
 
 def foresee(
@@ -112,15 +111,15 @@ def history_of(
             continue
         if status in DONE_STATUSES:
             done.add(index)
-        worth = _standing(run_id, merit(status, confidence))
-        if index not in best or worth > best[index][0]:
-            best[index] = worth, attempt_id
+        worth = merit(status, confidence)
+        standing = (
+            worth[0],
+            run_id if worth[0] == FINE_RANK else 0,
+            worth,
+        )  # of good ones the later run's counts
+        if index not in best or standing > best[index][0]:
+            best[index] = standing, attempt_id
     return tried, {index: best[index][1] for index in done}
-
-
-def _standing(run_id: int, worth: Merit) -> tuple[int, int, Merit]:
-    """Returns what decides between attempts of several runs: of good ones the later run's counts."""
-    return worth[0], run_id if worth[0] == FINE_RANK else 0, worth
 
 
 def _judged(conn: sqlite3.Connection, document: int, found: PagePlan) -> PagePlan:

@@ -13,7 +13,7 @@ from typing import Self
 
 from storage.database import open_for_writing, transaction
 from storage.lock import RunLock
-from storage.records import attempts, files, lost_workers, page_plans
+from storage.records import attempts, files, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.printable import mask_secrets
@@ -107,7 +107,7 @@ class Store:
         They become those of a run that was interrupted; a page that was alone in the worker gets a failed attempt.
         """
         with self._transaction() as conn:
-            lost_workers.lose(conn, run_id, pages, now())
+            in_flight.lose_worker(conn, run_id, pages, now())
             for died, attempt in in_flight.take_strikes(conn):
                 attempts.record(conn, died, [attempt], now(), time.perf_counter())
 

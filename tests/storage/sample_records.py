@@ -9,7 +9,7 @@ from typing import Any
 from storage.lock import lock_path
 from storage.records.files import gone
 from storage.records.store import Store
-from storage.recovery.marker import Marker
+from storage.recovery.in_flight import Marker
 from storage.types import FileRecord, PageError, PageRecord, RunRecord
 
 SHA_A, SHA_B = "a" * 64, "b" * 64

@@ -16,7 +16,7 @@ from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
-from storage.recovery.marker import Marker
+from storage.recovery.in_flight import Marker
 from tests.faults.rig import tables
 from tests.faults.rig.launcher import REPOSITORY
 from tests.pipeline.checkpoints import TEXT

@@ -10,8 +10,7 @@ from pipeline.cluster.worker_channel import RemoteProgress, RemoteRecords, Worke
 from pipeline.cluster.worker_messages import Asked, AtWork, Call
 from pipeline.stages.store import page_record, store_page
 from pipeline.types import Page, PageResult
-from storage.records.attempt_rows import _words
-from storage.words import unpack
+from storage.words import packed_for, unpack
 
 
 def result(*words: Word) -> PageResult:
@@ -31,9 +30,9 @@ def test_words_are_sent_as_the_database_keeps_them() -> None:
     arrived = asked.request.args[2]
     assert arrived.parsed.words == ()
     stored, here = page_record(arrived, "s"), page_record(read, "s")
-    packed = _words(stored, stored.text)
-    assert packed == _words(here, here.text)
+    packed = stored.packed_words
     assert packed is not None
+    assert packed == packed_for(here.text or "", here.words)
     words = [(word.text, word.box_px, word.confidence) for word in unpack(packed, here.text or "")]
     assert words == [(word.text, word.box_px, word.confidence) for word in here.words]
 

@@ -21,7 +21,7 @@ from pipeline.timing import single
 from pipeline.types import Document, Page, PageResult
 from storage.errors import DatabaseAccessError
 from storage.records.store import Store
-from storage.recovery.marker import Marker
+from storage.recovery.in_flight import Marker
 from storage.types import PageError
 from tests.pipeline.runs import WAIT_S, rows
 from tests.storage.sample_records import a_run

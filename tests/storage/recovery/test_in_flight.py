@@ -1,13 +1,16 @@
-"""Marks of pages that the model has: when they go, and which of them become attempts."""
+"""Marks of pages that the model has: when they go, which become attempts, and which pages are read last or alone."""
 
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from storage.database import open_for_reading
+from storage.errors import DatabaseAccessError
 from storage.records.store import Store
-from storage.recovery.marker import Marker
-from storage.types import PagePlan
+from storage.recovery.in_flight import Marker
+from storage.types import PageError, PagePlan
 from storage.upkeep.audit import audit
 from storage.upkeep.prune import prune
 from tests.storage.sample_records import SETTINGS, SHA_A, a_page, a_run, died_with, new_run, rows
@@ -132,3 +135,103 @@ def test_pages_that_are_not_known_are_a_bug(store: Store, path: Path) -> None:
     with Marker(path) as marker, pytest.raises(AssertionError, match="plan_pages"):
         marker.begin_pages(run_id, [(SHA_A, 0), (SHA_A, 7)])
     assert rows(path, MARKS) == []
+
+
+def test_pages_of_one_death_are_read_last_and_those_of_more_alone(store: Store, path: Path) -> None:
+    died(store, path, 0, 1)
+    died(store, path, 1)
+    store.start_run(a_run())
+    expected = PagePlan(to_read=(0, 1, 2), done=(), given_up=(), last=(0,), alone={1: 2})
+    assert plan(store) == plan(store, force=True) == expected
+    store.record_page(store.start_run(a_run()), a_page(), a_page(page_index=0, rung="dense"))
+    assert plan(store).last == (), "a page that is done is not read"
+    assert plan(store, force=True) == replace(expected, last=())
+
+
+def test_the_run_that_goes_on_counts_for_nothing(store: Store, path: Path) -> None:
+    died(store, path, 0)
+    died(store, path, 0, 1)
+    assert (plan(store).last, plan(store).alone) == ((0,), {})
+
+
+def test_a_page_that_was_struck_comes_after_those_that_were_not(store: Store, path: Path) -> None:
+    for indices, alone in [((0, 1, 2), False), ((0, 1, 2), False), ((0,), True)]:
+        died(store, path, *indices, alone=alone)
+    store.start_run(a_run())
+    assert plan(store).alone == {0: 3, 1: 2, 2: 2}
+
+
+def test_deaths_and_lost_devices_add_up(store: Store, path: Path) -> None:
+    error = PageError(stage="encode", category="device_lost", message="lost")
+    store.record_page(store.start_run(a_run()), replace(a_page(None), error=error))
+    assert plan(store).alone == {0: 1}
+    died(store, path, 0)
+    store.start_run(a_run())
+    assert plan(store).alone == {0: 2}
+    store.record_page(store.start_run(a_run()), a_page(None))
+    assert (plan(store, limit=5).last, plan(store, limit=5).alone) == ((), {}), "it had another end since"
+
+
+def test_pages_that_were_not_asked_for_stay_out_of_it(store: Store, path: Path) -> None:
+    died(store, path, 0, 1, 2)
+    store.start_run(a_run())
+    assert store.plan_pages(SHA_A, [1], "s", attempt_limit=2).last == (1,)
+
+
+def test_marks_are_there_as_soon_as_it_returns_and_nothing_is_left_beside_the_database(path: Path) -> None:
+    with Store(path) as store:
+        run_id = new_run(store)
+        with Marker(path) as marker:
+            marker.begin_pages(run_id, [(SHA_A, 0), (SHA_A, 2)])
+            marker.begin_pages(run_id, [(SHA_A, 2)], alone=True)
+            assert rows(path, MARKS) == [(0, run_id, 0), (2, run_id, 1)]
+            store.record_page(run_id, a_page())
+            assert rows(path, MARKS) == [(2, run_id, 1)]
+            marker.end_run(run_id + 1)
+            assert rows(path, MARKS) == [(2, run_id, 1)]
+            marker.end_run(run_id)
+            assert rows(path, MARKS) == []
+        marker.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_mark_waits_for_a_result_that_is_being_written(path: Path) -> None:
+    begun = threading.Event()
+
+    def mark() -> None:
+        with Marker(path) as marker:
+            begun.set()
+            marker.begin_pages(run_id, [(SHA_A, 0)])
+
+    with Store(path) as store:
+        run_id = new_run(store)
+        store._db.conn.execute("BEGIN IMMEDIATE")
+        marking = threading.Thread(target=mark)
+        marking.start()
+        assert begun.wait(30)
+        marking.join(0.1)
+        assert marking.is_alive()
+        store._db.conn.execute("COMMIT")
+        marking.join(30)
+        assert rows(path, MARKS) == [(0, run_id, 0)]
+
+
+def test_the_marker_leaves_the_log_to_the_store_however_long_that_grows(path: Path) -> None:
+    """Bringing the log into the file waits for the disk, and with it would whoever waits for a mark."""
+    log = path.with_name(f"{path.name}-wal")
+    with Store(path) as store, Marker(path) as marker:
+        run_id = new_run(store)
+        before = path.read_bytes()
+        for _ in range(600):
+            marker.begin_pages(run_id, [(SHA_A, 0)])
+            marker.end_run(run_id)
+        assert log.stat().st_size > 1100 * 4096, "SQLite's own limit is 1,000 pages"
+        assert path.read_bytes() == before
+        store.record_page(run_id, a_page())
+        assert path.read_bytes() != before, "the store brings it in"
+
+
+def test_the_marker_makes_no_database(path: Path) -> None:
+    with pytest.raises(DatabaseAccessError):
+        Marker(path)
+    assert not path.exists()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from storage.database import open_for_reading
 from storage.errors import DatabaseBusyError, DatabaseNotFoundError
 from storage.records.store import Store
-from storage.recovery.marker import Marker
+from storage.recovery.in_flight import Marker
 from storage.types import BlockRecord
 from storage.upkeep.audit import audit
 from storage.upkeep.prune import Pruned, prune
