@@ -41,7 +41,8 @@ def open_for_writing(path: str) -> Database:
         _make_private(path)
         db = _connect(path, "mode=rwc")
         try:
-            _check_writable_version(db, path)
+            if not _is_empty(db):
+                _check_ours(db, path)
             db.conn.execute("PRAGMA journal_mode = WAL")
             db.conn.execute("PRAGMA synchronous = NORMAL")
             # A step may rebuild a table: dropping the old one must not delete the rows that refer to it.
@@ -86,7 +87,14 @@ def open_for_reading(path: str) -> Database:
     with explained(path):
         db = _connect_reader(path)
         try:
-            _check_readable_version(db, path)
+            if _is_empty(db):
+                raise NotADatabaseError(f"{path}: an empty file, not a database of ocrbatch; check --db")
+            _check_ours(db, path)
+            if (version := number_of(db, "PRAGMA user_version")) < schema.VERSION:
+                raise DatabaseVersionError(
+                    f"{path}: schema version {version} is older than this program's "
+                    f"({schema.VERSION}); update it with `ocrbatch run PATH --db {path}`"
+                )
             db.conn.execute("PRAGMA query_only = ON")
         except BaseException:
             db.close()
@@ -254,23 +262,6 @@ def _is_empty(db: Database) -> bool:
     )
 
 
-def _check_writable_version(db: Database, path: str) -> None:
-    if not _is_empty(db):
-        _check_ours(db, path)
-
-
-def _check_readable_version(db: Database, path: str) -> None:
-    if _is_empty(db):
-        raise NotADatabaseError(f"{path}: an empty file, not a database of ocrbatch; check --db")
-    _check_ours(db, path)
-    version = number_of(db, "PRAGMA user_version")
-    if version < schema.VERSION:
-        raise DatabaseVersionError(
-            f"{path}: schema version {version} is older than this program's "
-            f"({schema.VERSION}); update it with `ocrbatch run PATH --db {path}`"
-        )
-
-
 def _check_ours(db: Database, path: str) -> None:
     if number_of(db, "PRAGMA application_id") != schema.APPLICATION_ID:
         raise NotADatabaseError(
@@ -289,17 +280,15 @@ def _check_ours(db: Database, path: str) -> None:
         )
 
 
-def _search_lines(text: str | None) -> str | None:
-    return None if text is None else search_lines(text)
-
-
 def _bring_up_to_date(db: Database) -> None:
     """Creates the schema, or takes the steps to it. One transaction: a file is ours and complete, or as it was."""
     version = number_of(db, "PRAGMA user_version")
     if version == schema.VERSION:
         return
     steps = [schema_steps.STEPS[number] for number in range(version, schema.VERSION)] if version else []
-    db.conn.create_function("search_lines", 1, _search_lines, deterministic=True)
+    db.conn.create_function(
+        "search_lines", 1, lambda text: None if text is None else search_lines(text), deterministic=True
+    )
     db.conn.execute("BEGIN IMMEDIATE")
     try:
         for kind, name in _MADE_ANEW.findall(schema.VIEWS + schema.TRIGGERS):

@@ -116,7 +116,9 @@ def _acquire(path: str, database: str) -> int:
         if _still_there(descriptor, path) and not _replaceable(descriptor, path):
             return descriptor
         os.close(descriptor)  # its last holder removed it between open and flock, or we did
-    raise DatabaseBusyError(f"{database}: in use by {_holder(path)}; wait until it ends, or use another --db")
+    line = _written(path)
+    holder = f"another run ({line})" if line else "another run"
+    raise DatabaseBusyError(f"{database}: in use by {holder}; wait until it ends, or use another --db")
 
 
 def _open(path: str, database: str) -> int:
@@ -172,11 +174,6 @@ def _identity() -> str:
 def _masked(argument: str) -> str:
     key, equals, value = argument.partition("=")
     return f"{key}={mask_secrets(value, key)}" if equals else str(mask_secrets(argument))
-
-
-def _holder(path: str) -> str:
-    line = _written(path)
-    return f"another run ({line})" if line else "another run"
 
 
 def _written(path: str) -> str:

@@ -6,10 +6,8 @@ Torch-free.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ocr.types import Block as ReadBlock
-from ocr.types import Word as ReadWord
 from pipeline.types import PageResult
-from storage.export.rows import BlockRow, PageRow, WordRow
+from storage.export.rows import PageRow
 
 # (x0, y0, x1, y1) in pixels of the page as rendered, upright.
 Box = tuple[int, int, int, int]
@@ -122,12 +120,10 @@ def of_row(row: PageRow) -> PageText:
         confidence=row["confidence"],
         problem=row["doubt"] if error is None else error["message"],
         blocks=tuple(
-            Block(label=block["label"], text=block["text"], box=_box(block), confidence=block["confidence"])
-            for block in row["blocks"]
+            Block(label=one["label"], text=one["text"], box=one["box"], confidence=one["confidence"])
+            for one in row["blocks"]
         ),
-        words=tuple(
-            Word(text=word["text"], box=_box(word), confidence=word["confidence"]) for word in row["words"]
-        ),
+        words=tuple(Word(**word) for word in row["words"]),
         width_px=row["width_px"],
         height_px=row["height_px"],
         dpi=row["dpi"],
@@ -146,25 +142,16 @@ def of_result(result: PageResult) -> PageText:
         markdown="" if parsed is None else parsed.markdown,
         confidence=result.confidence,
         problem=result.doubt if error is None else error.message,
-        blocks=() if parsed is None else tuple(map(_block, parsed.blocks)),
-        words=() if parsed is None else tuple(map(_word, parsed.words)),
+        blocks=tuple(
+            Block(label=one.label, text=one.text, box=one.box_px, confidence=one.confidence)
+            for one in (parsed.blocks if parsed else ())
+        ),
+        words=tuple(
+            Word(text=one.text, box=one.box_px, confidence=one.confidence)
+            for one in (parsed.words if parsed else ())
+        ),
         width_px=result.width_px,
         height_px=result.height_px,
         dpi=result.dpi,
         rotation_deg=result.rotation_deg,
     )
-
-
-def _box(row: BlockRow | WordRow) -> Box | None:
-    if row["box"] is None:
-        return None
-    x0, y0, x1, y1 = row["box"]
-    return x0, y0, x1, y1
-
-
-def _block(block: ReadBlock) -> Block:
-    return Block(label=block.label, text=block.text, box=block.box_px, confidence=block.confidence)
-
-
-def _word(word: ReadWord) -> Word:
-    return Word(text=word.text, box=word.box_px, confidence=word.confidence)

@@ -17,7 +17,6 @@ from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.task_pool import TaskPool
 from storage.errors import MissingExtraError, NotExportedError
 from storage.export.formats import FORMATS, Format
-from storage.export.regions import as_box
 from storage.export.rows import PageRow
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
@@ -96,7 +95,7 @@ def _text(row: PageRow) -> TextPage | None:
     """Returns the words to add to a page; None for a page that has its text already, or none."""
     if row["source"] != "ocr" or not row["width_px"] or not row["height_px"]:
         return None
-    boxes = ((word["text"], as_box(word["box"])) for word in row["words"])
+    boxes = ((word["text"], word["box"]) for word in row["words"])
     return TextPage(
         page_index=row["page"] - 1,
         width_px=row["width_px"],

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from storage.errors import MissingExtraError
 from storage.export.reflow import reflowed, words_of
-from storage.export.regions import Box, Region, regions
+from storage.export.regions import Region, regions
 from storage.export.rendering import tables
 from storage.export.rows import PageRow
 from storage.export.tables import Table
+from storage.types import BoxPx
 
 if TYPE_CHECKING:
     from docling_core.types.doc import DoclingDocument
@@ -95,7 +96,7 @@ def _add(
         document.add_text(DocItemLabel(_LABELS.get(region.label, "text")), text, prov=place)
 
 
-def _place(box: Box | None, page: int, length: int) -> Any:
+def _place(box: BoxPx | None, page: int, length: int) -> Any:
     from docling_core.types.doc import BoundingBox, CoordOrigin, ProvenanceItem
 
     if box is None:

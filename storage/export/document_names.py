@@ -41,7 +41,9 @@ class DocumentNames:
         self._most_bytes = LONGEST_BYTES - len(longest)
         self._others: dict[tuple[str, str | None], str] = {}
         with explained(database_path(db)):
-            self._shared = _shared_folder(db)
+            paths = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
+            folders = [os.path.dirname(os.path.abspath(path)) for (path,) in paths]
+            self._shared = os.path.commonpath(folders or [os.sep])
             # Hashes are smaller than names; two names of one hash are only parted without need.
             taken = {hash(_folded(folder)) for folder in self._folders(db)}
             for path, sha256 in _listed(db, form.ending):
@@ -107,12 +109,6 @@ def _listed(db: Database, ending: str) -> Iterator[tuple[str, str | None]]:
     yield from db.conn.execute(
         "SELECT s.path, d.sha256 FROM superseded s JOIN documents d ON d.id = s.document_id ORDER BY 1, 2"
     )
-
-
-def _shared_folder(db: Database) -> str:
-    """Returns the deepest folder above all listed files."""
-    rows = db.conn.execute("SELECT path FROM files UNION SELECT path FROM superseded").fetchall()
-    return os.path.commonpath([os.path.dirname(os.path.abspath(path)) for (path,) in rows] or [os.sep])
 
 
 def _folded(name: str) -> str:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote
 
-from storage.export.regions import Box, as_box
 from storage.export.rows import BlockRow, PageRow
 from storage.strings.text import text_sha256
+from storage.types import BoxPx
 
 # Regions that are pictures; models that write a reference for a picture call it "image".
 _KINDS = frozenset({"image", "figure", "picture", "chart"})
@@ -34,7 +34,7 @@ class Figure:
     """
 
     number: int
-    box: Box
+    box: BoxPx
     alt: str
     reference: str
 
@@ -104,7 +104,7 @@ def _located(row: PageRow, markdown: str) -> tuple[str, list[Figure]]:
             reference = f"images/{row['page']}_{added}.jpg"
             added += 1
             markdown, at = _inserted(markdown, at, f"![]({reference})")
-        if reference is not None and (box := as_box(block["box"])) is not None:
+        if reference is not None and (box := block["box"]) is not None:
             number = len(found) + 1
             alt = _caption(blocks, index, taken) or f"page {row['page']}, figure {number}"
             found.append(Figure(number=number, box=box, alt=alt, reference=reference))
@@ -130,11 +130,7 @@ def _caption(blocks: Sequence[BlockRow], index: int, taken: set[int]) -> str:
     around.sort(key=lambda other: not (other < index and blocks[other]["label"] == "figure_title"))
     own = next((other for other in around if blocks[other]["label"] in _CAPTIONS), index)
     taken.add(own)
-    return _plain(blocks[own]["text"])
-
-
-def _plain(text: str) -> str:
-    words = " ".join(_TAG.sub(" ", text).split())
+    words = " ".join(_TAG.sub(" ", blocks[own]["text"]).split())
     return words if len(words) <= _MOST_ALT else words[: _MOST_ALT - 1] + "…"
 
 
@@ -146,7 +142,7 @@ _MOST_PAGES_NAMED = 5
 
 # Draws the figures of a page; returns a JPEG file for each box, an empty one for a box without area, or the reason why
 # none can be drawn.
-Draw = Callable[[PageRow, Sequence[Box]], Sequence[bytes] | str]
+Draw = Callable[[PageRow, Sequence[BoxPx]], Sequence[bytes] | str]
 
 
 def partial_path(target: str) -> str:
@@ -180,15 +176,13 @@ class DocumentFigures:
         if isinstance(drawn, str):
             self._left(row, drawn)
             return [None] * len(figures)
-        urls = [self._url_of(row, figure, jpeg) for figure, jpeg in zip(figures, drawn, strict=True)]
+        urls: list[str | None] = []
+        for figure, jpeg in zip(figures, drawn, strict=True):
+            if not jpeg:
+                self._left(row, _NOWHERE)
+            urls.append(self._kept(row, figure, jpeg) if jpeg else None)
         self.number += len(urls) - urls.count(None)
         return urls
-
-    def _url_of(self, row: PageRow, figure: Figure, jpeg: bytes) -> str | None:
-        if not jpeg:
-            self._left(row, _NOWHERE)
-            return None
-        return self._kept(row, figure, jpeg)
 
     def _left(self, row: PageRow, reason: str) -> None:
         self._missing.setdefault(reason, []).append(row["page"])

@@ -43,13 +43,10 @@ def _marker(words: list[WordRow]) -> Show:
         for index in range(at, min(at + _REACH, len(words))):
             if words[index]["text"] == word:
                 at = index + 1
-                return _marked(word, words[index]["confidence"])
+                confidence = words[index]["confidence"]
+                if confidence is not None and confidence < DOUBTFUL_BELOW:
+                    return f'<mark title="confidence {confidence:.2f}">{escape(word)}</mark>'
+                break
         return escape(word)
 
     return show
-
-
-def _marked(word: str, confidence: float | None) -> str:
-    if confidence is None or confidence >= DOUBTFUL_BELOW:
-        return escape(word)
-    return f'<mark title="confidence {confidence:.2f}">{escape(word)}</mark>'

@@ -24,11 +24,7 @@ def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -
     place: has figures drawn; None leaves their references as they are.
     """
     number = 0
-    for (path, _, superseded), pages in groupby(
-        rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
-    ):
-        mark = " (superseded)" if superseded else ""
-        stream.write(("\n" if number else "") + f"# {_heading(path)}{mark}\n")
+    for pages in _documents(rows, stream):
         for page in pages:
             stream.write(f"\n<!-- {_comment(page)} -->\n")
             body, figures = placed(page, place)
@@ -49,20 +45,21 @@ def write_joined(rows: Iterable[PageRow], stream: TextIO, place: Place | None = 
             body, figures = placed(page, place)
             yield PageBody(number=page["page"], mark=_comment(page), markdown=with_urls(inert(body), figures))
 
-    for (path, _, superseded), pages in groupby(
-        rows, key=lambda row: (row["path"], row["sha256"], row["superseded"])
-    ):
-        stream.write(
-            ("\n" if number else "") + f"# {_heading(path)}{' (superseded)' if superseded else ''}\n"
-        )
+    for pages in _documents(rows, stream):
         for part in joined(bodies(pages)):
             stream.write(f"\n{part}\n")
     return number
 
 
-def _heading(path: str) -> str:
-    """Returns a document's heading; no name may act as markup, not even that of a table."""
-    return inert(one_line(path)).replace("<", "&lt;")
+def _documents(rows: Iterable[PageRow], stream: TextIO) -> Iterator[Iterator[PageRow]]:
+    """Yields the pages of each document, whose heading it writes."""
+    documents = groupby(rows, key=lambda row: (row["path"], row["sha256"], row["superseded"]))
+    for number, ((path, _, superseded), pages) in enumerate(documents):
+        # No name may act as markup, not even that of a table.
+        heading = inert(one_line(path)).replace("<", "&lt;")
+        mark = " (superseded)" if superseded else ""
+        stream.write(("\n" if number else "") + f"# {heading}{mark}\n")
+        yield pages
 
 
 def _comment(page: PageRow) -> str:

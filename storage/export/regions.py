@@ -1,12 +1,11 @@
 """Parts a page into its regions, their lines and the words of those, for formats that say where text stands."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from storage.export.rows import PageRow, WordRow
-
-Box = tuple[int, int, int, int]
+from storage.types import BoxPx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +13,7 @@ class TextLine:
     """A line of text. box: around those of its words, (x0, y0, x1, y1) in page pixels; None where none has one."""
 
     words: tuple[WordRow, ...]
-    box: Box | None
+    box: BoxPx | None
 
     @property
     def text(self) -> str:
@@ -28,7 +27,7 @@ class Region:
 
     label: str
     lines: tuple[TextLine, ...]
-    box: Box | None
+    box: BoxPx | None
     confidence: float | None = None
 
 
@@ -46,7 +45,7 @@ def regions(row: PageRow) -> list[Region]:
     found = []
     for block in row["blocks"]:
         lines = tuple(_lines(block["text"], left))
-        box = as_box(block["box"]) or around(line.box for line in lines)
+        box = block["box"] or around(line.box for line in lines)
         found.append(Region(label=block["label"], lines=lines, box=box, confidence=block["confidence"]))
     return found
 
@@ -63,21 +62,13 @@ def _lines(text: str, words: Iterator[WordRow]) -> Iterator[TextLine]:
     """Yields the lines of a text that have words, each with as many words as stand in it."""
     for line in text.split("\n"):
         if own := tuple(islice(words, len(line.split()))):
-            yield TextLine(words=own, box=around(as_box(word["box"]) for word in own))
+            yield TextLine(words=own, box=around(word["box"] for word in own))
 
 
-def around(boxes: Iterable[Box | None]) -> Box | None:
+def around(boxes: Iterable[BoxPx | None]) -> BoxPx | None:
     """Returns the box around boxes; None where none is known."""
     known = [box for box in boxes if box is not None]
     if not known:
         return None
     x0, y0, x1, y1 = zip(*known, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
-
-
-def as_box(box: Sequence[int] | None) -> Box | None:
-    """Returns a row's box as a tuple."""
-    if box is None:
-        return None
-    x0, y0, x1, y1 = box
-    return x0, y0, x1, y1

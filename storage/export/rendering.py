@@ -33,14 +33,11 @@ def rendered(markdown: str, show: Show = escape, figures: Mapping[str, Shown] | 
     """
     env = {"show": show, "figures": dict(figures or {})}
     return "".join(
-        _table(part, show) if isinstance(part, Table) else _render(part, env)
+        _table(part, show)
+        if isinstance(part, Table)
+        else _parser().renderer.render(_parser().parse(part), _parser().options, env)
         for part in parts(clean(markdown))
     )
-
-
-def _render(markdown: str, env: dict[str, Any]) -> str:
-    parser = _parser()
-    return str(parser.renderer.render(parser.parse(markdown), parser.options, env))
 
 
 def _inline(markdown: str, show: Show) -> str:
@@ -50,22 +47,15 @@ def _inline(markdown: str, show: Show) -> str:
 
 def _table(table: Table, show: Show) -> str:
     lines = [f"<caption>{_inline(table.caption, show)}</caption>\n"] if table.caption else []
-    for row in table.rows:
-        lines.append(f"<tr>{''.join(_cell(*cell, show) for cell in _attributed(row))}</tr>\n")
+    lines += [f"<tr>{''.join(_cell(cell, show) for cell in row)}</tr>\n" for row in table.rows]
     return f'<div class="table"><table>\n{"".join(lines)}</table></div>\n'
 
 
-def _attributed(row: Sequence[Any]) -> list[tuple[str, str, str]]:
-    found = []
-    for cell in row:
-        spans = f' colspan="{cell.num_columns}"' if cell.num_columns > 1 else ""
-        spans += f' rowspan="{cell.num_rows}"' if cell.num_rows > 1 else ""
-        found.append(("th" if cell.is_heading else "td", spans, cell.text))
-    return found
-
-
-def _cell(tag: str, spans: str, text: str, show: Show) -> str:
-    return f"<{tag}{spans}>{_inline(text, show)}</{tag}>"
+def _cell(cell: Cell, show: Show) -> str:
+    tag = "th" if cell.is_heading else "td"
+    spans = f' colspan="{cell.num_columns}"' if cell.num_columns > 1 else ""
+    spans += f' rowspan="{cell.num_rows}"' if cell.num_rows > 1 else ""
+    return f"<{tag}{spans}>{_inline(cell.text, show)}</{tag}>"
 
 
 def tables(markdown: str) -> list[Table]:
@@ -151,11 +141,8 @@ def _closed(pieces: Sequence[str]) -> set[int]:
 
 
 def _code(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
-    return f"<code>{_shown(tokens[at].content, env['show'])}</code>"
-
-
-def _block_of_code(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
-    return f"<pre><code>{_shown(tokens[at].content, env['show'])}</code></pre>\n"
+    code = f"<code>{_shown(tokens[at].content, env['show'])}</code>"
+    return f"<pre>{code}</pre>\n" if tokens[at].type == "fence" else code
 
 
 def _figure(_self: Any, tokens: Sequence[Token], at: int, _options: Any, env: Any) -> str:
@@ -186,7 +173,7 @@ _RULES: dict[str, Callable[..., str]] = {
     "text": _inline_rule,
     "formula": _code,
     "code_inline": _code,
-    "fence": _block_of_code,
+    "fence": _code,
     "image": _figure,
     "heading_open": _heading,
     "heading_close": _heading,

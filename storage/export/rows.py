@@ -3,7 +3,7 @@
 import heapq
 from collections.abc import Iterator, Sequence
 from itertools import groupby, repeat
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from rapidfuzz.distance import Levenshtein
 from sqlite_utils import Database
@@ -16,13 +16,13 @@ from storage.words import unpack, unpacked
 
 
 class BlockRow(TypedDict):
-    """One block. box: [x0, y0, x1, y1] in page pixels, or None. confidence: 0..1, or None. source: as the page's.
+    """One block. box: (x0, y0, x1, y1) in page pixels, or None. confidence: 0..1, or None. source: as the page's.
 
     Blocks that were read in pictures beside a text layer are "ocr" on a page whose source is "layer".
     """
 
     label: str
-    box: list[int] | None
+    box: BoxPx | None
     text: str
     confidence: float | None
     source: str
@@ -32,7 +32,7 @@ class WordRow(TypedDict):
     """One word of the text, which is split at white space. box, confidence: as a block's."""
 
     text: str
-    box: list[int] | None
+    box: BoxPx | None
     confidence: float | None
 
 
@@ -96,30 +96,17 @@ def export_rows(
 def page_row(db: Database, row: dict[str, Any], *, superseded: bool, with_words: bool) -> PageRow:
     """Returns a row of the view results, or superseded_results, as a page of an export."""
     attempt = row["attempt_id"]
-    return PageRow(
-        path=row["path"],
-        sha256=row["sha256"],
-        page=row["page"],
-        status=row["status"],
-        text=row["text"],
-        markdown=row["markdown"],
-        confidence=row["confidence"],
-        blocks=_blocks(db, attempt),
-        timings=_timings(db, attempt),
-        error=_error(row),
-        source=row["source"],
-        rung=row["rung"],
-        rotation_deg=row["rotation_deg"],
-        layer_agreement=row["layer_agreement"],
-        script=row["script"],
-        doubt=row["doubt"],
-        superseded=superseded,
-        words=page_words(db, attempt, row["text"]) if with_words else [],
-        width_px=row["width_px"],
-        height_px=row["height_px"],
-        dpi=row["dpi"],
-        corrected_by=row["corrected_by"],
-        corrected_at=row["corrected_at"],
+    stage, category, message = row["error_stage"], row["error_category"], row["error_message"]
+    error = ErrorRow(stage=stage, category=category, message=message or "")
+    made = {
+        "blocks": _blocks(db, attempt),
+        "timings": _timings(db, attempt),
+        "error": None if stage is None or category is None else error,
+        "superseded": superseded,
+        "words": page_words(db, attempt, row["text"]) if with_words else [],
+    }
+    return cast(
+        PageRow, {name: made[name] if name in made else row[name] for name in PageRow.__annotations__}
     )
 
 
@@ -154,12 +141,12 @@ def _blocks(db: Database, attempt: int | None) -> list[BlockRow]:
     return [
         BlockRow(
             label=label,
-            box=None if box[0] is None else list(box),
+            box=None if x0 is None else (x0, y0, x1, y1),
             text=text,
             confidence=confidence,
             source=source,
         )
-        for label, text, confidence, source, *box in rows
+        for label, text, confidence, source, x0, y0, x1, y1 in rows
     ]
 
 
@@ -170,16 +157,11 @@ def page_words(db: Database, attempt: int | None, text: str | None) -> list[Word
         return []
     if text == found[0]:
         return [
-            {"text": name, "box": None if box is None else list(box), "confidence": confidence}
+            {"text": name, "box": box, "confidence": confidence}
             for name, box, confidence in unpacked(found[1], text)
         ]
     words = moved(unpack(found[1], found[0]), text)
-    return [
-        WordRow(
-            text=word.text, box=None if word.box_px is None else list(word.box_px), confidence=word.confidence
-        )
-        for word in words
-    ]
+    return [WordRow(text=word.text, box=word.box_px, confidence=word.confidence) for word in words]
 
 
 def _timings(db: Database, attempt: int | None) -> dict[str, float]:
@@ -188,13 +170,6 @@ def _timings(db: Database, attempt: int | None) -> dict[str, float]:
         (attempt,),
     )
     return dict(rows.fetchall())
-
-
-def _error(row: dict[str, str | None]) -> ErrorRow | None:
-    stage, category, message = row["error_stage"], row["error_category"], row["error_message"]
-    if stage is None or category is None:
-        return None
-    return ErrorRow(stage=stage, category=category, message=message or "")
 
 
 def moved(words: Sequence[WordRecord], text: str) -> list[WordRecord]:

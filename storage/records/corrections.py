@@ -26,7 +26,7 @@ def correct(db: Database, page_id: int, correction: Correction, *, attempt_id: i
     db: open for writing; a run may be writing at the same time. attempt_id: the reading that was corrected. Raises:
     CorrectionError where that is not the page's current one any more, or has no text.
     """
-    text = storable(correction.text)
+    text, now = storable(correction.text), datetime.now(UTC).isoformat(timespec="milliseconds")
     markdown = text if correction.markdown is None else storable(correction.markdown)
     with transaction(db, database_path(db)) as conn:
         found = conn.execute(
@@ -40,7 +40,7 @@ def correct(db: Database, page_id: int, correction: Correction, *, attempt_id: i
         cursor = conn.execute(
             "INSERT INTO corrections (page_id, made_at, made_by, read_text, text, markdown, search_lines)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (page_id, _now(), storable(correction.made_by), found[1], text, markdown, search_lines(text)),
+            (page_id, now, storable(correction.made_by), found[1], text, markdown, search_lines(text)),
         )
         number = int(cursor.lastrowid or 0)
         conn.execute("UPDATE pages SET correction_id = ? WHERE id = ?", (number, page_id))
@@ -51,7 +51,3 @@ def withdraw(db: Database, page_id: int) -> None:
     """Makes what was read the page's text again. Corrections stay in the database, none counts."""
     with transaction(db, database_path(db)) as conn:
         conn.execute("UPDATE pages SET correction_id = NULL WHERE id = ?", (page_id,))
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

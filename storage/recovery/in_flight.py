@@ -52,18 +52,23 @@ class Marker:
         first into a log that starts again.
         """
         with transaction(self._db, self._path) as conn:
-            marked = conn.executemany(
-                "INSERT OR REPLACE INTO in_flight (page_id, run_id, alone)"
-                " SELECT p.id, ?, ? FROM pages p JOIN documents d ON d.id = p.document_id"
-                " WHERE d.sha256 = ? AND p.page_index = ?",
-                [(run_id, alone, sha256, page_index) for sha256, page_index in pages],
-            )
-            assert marked.rowcount == len(pages), "plan_pages comes before the marks of pages"
+            mark(conn, run_id, pages, alone=alone)
 
     def end_run(self, run_id: int) -> None:
         """Removes the marks of a run that is ending in order: if it dies doing so, no page is the cause."""
         with transaction(self._db, self._path) as conn:
             end_run(conn, run_id)
+
+
+def mark(conn: sqlite3.Connection, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool) -> None:
+    """Marks pages inside the caller's transaction; see Marker.begin_pages."""
+    marked = conn.executemany(
+        "INSERT OR REPLACE INTO in_flight (page_id, run_id, alone)"
+        " SELECT p.id, ?, ? FROM pages p JOIN documents d ON d.id = p.document_id"
+        " WHERE d.sha256 = ? AND p.page_index = ?",
+        [(run_id, alone, sha256, page_index) for sha256, page_index in pages],
+    )
+    assert marked.rowcount == len(pages), "plan_pages comes before the marks of pages"
 
 
 def unmark(conn: sqlite3.Connection, run_id: int, sha256: str, page_index: int) -> None:

@@ -48,7 +48,8 @@ class Presence:
         if found is None:  # it cannot be determined now
             return
         before = self._seen.setdefault(suffix, found) if found != (0, 0) else self._seen.get(suffix)
-        if before in (None, found) or _is_open(path):
+        # Some file systems change inode numbers of a file that is open by this exact name.
+        if before in (None, found) or any(target == path for _, target in _open_files()):
             return
         happened = (
             "was deleted or renamed"
@@ -107,11 +108,6 @@ def _key(path: str) -> _Key | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _is_open(path: str) -> bool:
-    """Returns whether this process has the file of this exact name open: some file systems change inode numbers."""
-    return any(target == path for _, target in _open_files())
 
 
 def _name_now(key: _Key) -> str | None:

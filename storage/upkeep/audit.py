@@ -63,7 +63,9 @@ def audit(db: Database) -> Audit:
     problems: list[Problem] = []
     with explained(path):
         conn = db.conn
-        conn.create_function("sha256_of_bytes", 1, _sha256, deterministic=True)
+        conn.create_function(
+            "sha256_of_bytes", 1, lambda content: hashlib.sha256(content).hexdigest(), deterministic=True
+        )
         conn.execute("BEGIN")
         try:
             for name, (size, check) in _CHECKS.items():
@@ -99,10 +101,6 @@ def listed_files(db: Database) -> list[ListedFile]:
                 " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path"
             )
         ]
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _killed(conn: sqlite3.Connection, path: str) -> list[str]:
@@ -182,7 +180,8 @@ def _changed(conn: sqlite3.Connection) -> dict[int, str]:
         "SELECT id FROM attempts WHERE text_sha256 IS NOT iif(text IS NULL, NULL, sha256_of_bytes(CAST(text AS BLOB)))"
     )
     changed = {number: "text" for (number,) in texts}
-    conn.text_factory = _decoded
+    # Bytes that are not UTF-8, in a damaged database, become what no stored text has.
+    conn.text_factory = lambda text: text.decode("utf-8", "surrogateescape")
     try:
         for number, stored, *content in conn.execute(
             "SELECT id, content_sha256, text, markdown FROM attempts"
@@ -192,11 +191,6 @@ def _changed(conn: sqlite3.Connection) -> dict[int, str]:
     finally:
         conn.text_factory = str
     return changed
-
-
-def _decoded(text: bytes) -> str:
-    """Returns the decoded text; bytes that are not UTF-8, in a damaged database, become what no stored text has."""
-    return text.decode("utf-8", "surrogateescape")
 
 
 def _again(name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from storage.database import held_for_upkeep, transaction
+from storage.database import held_for_upkeep, number_of, transaction
 from storage.types import DONE_STATUSES
 
 # Each batch is a transaction: the log next to the database stays small, and a kill leaves whole batches.
@@ -52,7 +52,9 @@ def prune(
         values = {"keep": keep_runs, "before": before, "missing": missing, "superseded": superseded}
         for name, query in _DOOMED.items():
             conn.execute(f"CREATE TEMP TABLE {name} AS {query.format(done=_DONE)}", values)
-        pruned = Pruned(**{name: _count(conn, f"doomed_{name}") for name in Pruned.__slots__})
+        pruned = Pruned(
+            **{name: number_of(db, f"SELECT count(*) FROM doomed_{name}") for name in Pruned.__slots__}
+        )
         if not dry_run:
             for document in _ids(conn, "doomed_documents"):
                 with transaction(db, path):
@@ -65,10 +67,6 @@ def prune(
                 for table in ("files", "runs"):
                     conn.execute(f"DELETE FROM main.{table} WHERE id IN (SELECT id FROM doomed_{table})")
     return pruned
-
-
-def _count(conn: sqlite3.Connection, table: str) -> int:
-    return int(conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def _ids(conn: sqlite3.Connection, table: str) -> list[int]:

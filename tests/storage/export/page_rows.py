@@ -5,8 +5,11 @@ from typing import Any
 from storage.export.rows import BlockRow, PageRow, WordRow
 
 
-def word(text: str, *box: int, confidence: float | None = 0.5) -> WordRow:
-    return WordRow(text=text, box=list(box) or None, confidence=confidence if box else None)
+def word(text: str, *sides: int, confidence: float | None = 0.5) -> WordRow:
+    x0, y0, x1, y1 = sides or (0, 0, 0, 0)
+    return WordRow(
+        text=text, box=(x0, y0, x1, y1) if sides else None, confidence=confidence if sides else None
+    )
 
 
 def a_row(text: str | None = "", page: int = 1, **changes: Any) -> PageRow:
@@ -24,8 +27,8 @@ def a_letter() -> PageRow:
     return a_row(
         "Dear <you> & me\n\none two\nthree lost",
         blocks=[
-            BlockRow(label="title", box=[100, 100, 500, 140], text="Dear <you> & me", confidence=0.75, source="ocr"),
-            BlockRow(label="image", box=[600, 600, 900, 900], text="", confidence=None, source="ocr"),
+            BlockRow(label="title", box=(100, 100, 500, 140), text="Dear <you> & me", confidence=0.75, source="ocr"),
+            BlockRow(label="image", box=(600, 600, 900, 900), text="", confidence=None, source="ocr"),
             BlockRow(label="text", box=None, text="one two\nthree lost", confidence=None, source="ocr"),
         ],
         words=[

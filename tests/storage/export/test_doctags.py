@@ -19,7 +19,7 @@ def written(name: str, *rows: PageRow) -> str:
 
 
 def a_table() -> PageRow:
-    block = BlockRow(label="table", box=[10, 20, 300, 400], text="a b\none", confidence=None, source="ocr")
+    block = BlockRow(label="table", box=(10, 20, 300, 400), text="a b\none", confidence=None, source="ocr")
     return a_row("a b\none", page=2, markdown=TABLE, blocks=[block])
 
 
@@ -53,7 +53,7 @@ def test_paragraphs_are_whole_and_lists_have_items() -> None:
     prose = "The harbour office opens at seven, and who-\never wants a berth should ask before the end of\nSeptember."
     items = "1. longer opening hours in the winter months,\nwhen the nights are long\n2. a table"
     blocks = [
-        BlockRow(label=label, box=[10, 20, 300, 400], text=text, confidence=None, source="ocr")
+        BlockRow(label=label, box=(10, 20, 300, 400), text=text, confidence=None, source="ocr")
         for label, text in (("text", prose), ("list", items))
     ]
     row = a_row(f"{prose}\n\n{items}", blocks=blocks)

@@ -19,14 +19,14 @@ from storage.export.formats import FORMATS, Format
 from storage.export.regions import Box
 from storage.export.rows import BlockRow, PageRow
 from storage.records.store import Store
-from storage.types import BlockRecord
+from storage.types import BlockRecord, BoxPx
 from tests.storage.export.page_rows import a_row
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
-BOX = [10, 20, 30, 40]
+BOX = (10, 20, 30, 40)
 
 
-def block(label: str, text: str = "", box: list[int] | None = BOX) -> BlockRow:
+def block(label: str, text: str = "", box: BoxPx | None = BOX) -> BlockRow:
     return BlockRow(label=label, box=box, text=text, confidence=None, source="ocr")
 
 

@@ -25,7 +25,7 @@ def test_blocks_are_regions_with_their_lines() -> None:
 def test_a_text_that_is_not_the_blocks_is_paragraphs() -> None:
     row = a_row(
         "a new\nline\n\n\n\nend",
-        blocks=[BlockRow(label="title", box=[1, 2, 3, 4], text="an old", confidence=None, source="ocr")],
+        blocks=[BlockRow(label="title", box=(1, 2, 3, 4), text="an old", confidence=None, source="ocr")],
         words=[word("a", 1, 1, 2, 2), word("new"), word("line"), word("end")],
     )
     assert texts(row) == [("text", ["a new", "line"]), ("text", ["end"])]

@@ -52,7 +52,7 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             "markdown": "# T\n\nb",
             "confidence": 0.5,
             "blocks": [
-                {"label": "title", "box": [1, 2, 3, 4], "text": "T", "confidence": 0.25, "source": "ocr"},
+                {"label": "title", "box": (1, 2, 3, 4), "text": "T", "confidence": 0.25, "source": "ocr"},
                 {"label": "text", "box": None, "text": "b", "confidence": None, "source": "layer"},
             ],
             "timings": {"render": 0.5, "encode_local": 0.5, "store": 0.125},
@@ -65,7 +65,7 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
             "doubt": "a picture is missing",
             "superseded": False,
             "words": [
-                {"text": "T", "box": [1, 2, 3, 4], "confidence": 0.25},
+                {"text": "T", "box": (1, 2, 3, 4), "confidence": 0.25},
                 {"text": "b", "box": None, "confidence": None},
             ],
             "width_px": 10,

@@ -85,7 +85,7 @@ def test_hocr_has_each_word_s_confidence_in_hundredths() -> None:
         placed(text, 10, 10, 20, 20, confidence=share)
         for text, share in (("a", 0.876), ("b", 1.0), ("c", None))
     ]
-    blocks = [BlockRow(label="text", box=[10, 10, 60, 20], text="a b c", confidence=None, source="ocr")]
+    blocks = [BlockRow(label="text", box=(10, 10, 60, 20), text="a b c", confidence=None, source="ocr")]
     root = ElementTree.fromstring(written("hocr", a_row("a b c", blocks=blocks, words=words)))
     titles = {
         span.text: span.get("title") for span in root.iter(f"{XHTML}span") if span.get("class") == "ocrx_word"

@@ -38,8 +38,8 @@ def test_it_is_the_text_of_exports_and_searches(store: Store, path: Path) -> Non
     row = page(path)
     assert (row["text"], row["markdown"], row["corrected_by"]) == ("right words", "# right words", "ada")
     assert [(word["text"], word["box"]) for word in row["words"]] == [
-        ("right", [1, 2, 3, 4]),
-        ("words", [5, 2, 9, 4]),
+        ("right", (1, 2, 3, 4)),
+        ("words", (5, 2, 9, 4)),
     ]
     assert rows(path, MATCH, "right") == [(1,)]
     assert rows(path, MATCH, "wrong") == []
