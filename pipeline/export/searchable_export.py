@@ -19,7 +19,6 @@ from storage.errors import MissingExtraError, NotExportedError
 from storage.export.formats import FORMATS, Format
 from storage.export.rows import PageRow
 from storage.strings.text import real_path
-from storage.strings.urls import is_url
 
 # What pikepdf.pdfa needs, itself included; it comes with pikepdf 10.18.
 _PDFA_MODULES = ("pikepdf.pdfa", "jsonschema", "referencing", "fontTools")
@@ -33,8 +32,8 @@ def all_formats(*, is_archival: bool = False) -> Iterator[dict[str, Format]]:
 
     is_archival: whether PDFs are PDF/A. Raises: MissingExtraError where that needs packages that are not there.
     """
-    if is_archival:
-        _require_pdfa()
+    if is_archival and not all(find_spec(name) for name in _PDFA_MODULES):
+        raise MissingExtraError("--pdfa needs pikepdf's own tools for it: pip install 'pikepdf[pdfa]'")
     with _Workers(is_archival) as workers:
         pdf = Format(write=workers.write, ending=".pdf", one_file="document", with_words=True, is_binary=True)
         yield FORMATS | {"pdf": pdf}
@@ -71,11 +70,11 @@ class _Workers(TaskPool):
             return f"cannot be made a searchable PDF: it {failed_tasks.failure_of(error, limit_s)[1]}"
 
         def submit(file: str) -> Future[bytes | str | NotArchival]:
-            return self._submit(searchable_task, (file, sha256, texts, self._is_archival), limit_s, failed)
+            return self._submit(
+                searchable_task, (real_path(file), sha256, texts, self._is_archival), limit_s, failed
+            )
 
-        made = (
-            fetched(self._spool, path, submit, _same) if is_url(path) else submit(real_path(path))
-        ).result()
+        made = fetched(self._spool, path, submit, lambda reason: reason).result()
         if isinstance(made, NotArchival) and (anew := ghostscript.rewritten(made.data, limit_s)) is not None:
             made = self._submit(archival_task, (anew, True), limit_s, failed).result()
         if isinstance(made, NotArchival):
@@ -85,10 +84,6 @@ class _Workers(TaskPool):
             raise NotExportedError(f"{path}: {made}")
         stream.write(made)
         return len(pages)
-
-
-def _same(reason: str) -> bytes | str | NotArchival:
-    return reason
 
 
 def _text(row: PageRow) -> TextPage | None:
@@ -103,8 +98,3 @@ def _text(row: PageRow) -> TextPage | None:
         rotation_deg=row["rotation_deg"] or 0,
         words=[(text, box) for text, box in boxes if box is not None],
     )
-
-
-def _require_pdfa() -> None:
-    if not all(find_spec(name) for name in _PDFA_MODULES):
-        raise MissingExtraError("--pdfa needs pikepdf's own tools for it: pip install 'pikepdf[pdfa]'")

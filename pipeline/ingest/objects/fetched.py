@@ -1,9 +1,9 @@
-"""Runs worker tasks on the local files of objects, and gives their results the objects' names."""
+"""Runs worker tasks on files, on local ones in place of objects, and gives their results the objects' names."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, Never, TypeVar
+from typing import Any, TypeVar
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
@@ -11,55 +11,45 @@ from pipeline.documents.videos import containers
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.download import ObjectError
 from pipeline.ingest.objects.spool import Spool
+from pipeline.stop import settle
 from pipeline.types import Document, EmbeddedPage, Page, RenderedPage
-from storage.strings.urls import name_of
+from storage.strings.urls import is_url, name_of
 
 Result = TypeVar("Result")
 
 
 def fetched(
     spool: Spool,
-    url: str,
+    path: str,
     task: Callable[[str], Future[Result]],
     failed: Callable[[str], Result],
-    named: Callable[[Result], Result] | None = None,
+    named: Callable[[Result], Result] = lambda result: result,
 ) -> Future[Result]:
-    """Returns the future of a task's result on an object's local file.
+    """Returns the future of a task's result on the file at a path, or on the local file of an object.
 
-    failed: makes the result from the reason why the object cannot be had. named: what the result becomes.
+    failed: makes the result from the reason why the object cannot be had. named: what the result becomes then.
     """
+    if not is_url(path):
+        return task(path)
     outer: Future[Result] = Future()
 
-    def settle(made: Callable[[], Result]) -> None:
-        spool.end_use(url)
-        if not outer.set_running_or_notify_cancel():
-            return
-        try:
-            outer.set_result(made())
-        except BaseException as error:  # the future must be settled all the same
-            outer.set_exception(error)
-
     def end(inner: Future[Result]) -> None:
-        settle(lambda: inner.result() if named is None else named(inner.result()))
+        spool.end_use(path)
+        if outer.set_running_or_notify_cancel():
+            settle(outer, lambda: named(inner.result()))
 
     def begin(ready: Future[str]) -> None:
+        inner: Future[Result] = Future()
         try:
             inner = task(ready.result())
         except ObjectError as error:
-            reason = str(error)
-            settle(lambda: failed(reason))
-        except BaseException as error:
-            raised = error
-            settle(lambda: _raise(raised))
-        else:
-            inner.add_done_callback(end)
+            inner.set_result(failed(str(error)))
+        except BaseException as error:  # the future must be settled all the same
+            inner.set_exception(error)
+        inner.add_done_callback(end)
 
-    spool.use(url).add_done_callback(begin)
+    spool.use(path).add_done_callback(begin)
     return outer
-
-
-def _raise(error: BaseException) -> Never:
-    raise error
 
 
 def refused(url: str, reason: str, settings: IngestSettings) -> Document:

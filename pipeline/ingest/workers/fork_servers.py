@@ -10,6 +10,7 @@ import io
 import os
 import tempfile
 import threading
+import weakref
 from functools import partial
 from multiprocessing import get_context, popen_forkserver, reduction, spawn, util
 from multiprocessing.context import ForkServerProcess, set_spawning_popen
@@ -17,10 +18,46 @@ from multiprocessing.forkserver import ForkServer, read_signed
 from multiprocessing.process import current_process
 from typing import Any
 
-from pipeline.ingest.workers.unnamed_lock import UnnamedLock
-
 _STARTING = threading.Lock()
 _SERVERS: dict[tuple[str, ...], "_Server"] = {}
+
+
+class UnnamedLock:
+    """A lock between processes that a process may take again while it has it; one thread of each uses it (Linux).
+
+    It goes with the process that has it, however that ends. The semaphores of multiprocessing have names in /dev/shm,
+    which stay where the process that would remove them is killed.
+    """
+
+    def __init__(self) -> None:
+        """Makes the lock. Raises: OSError where no file can be opened."""
+        self._hold(os.memfd_create("ocrbatch-lock", os.MFD_CLOEXEC))
+
+    def _hold(self, file: int) -> None:
+        self._file, self._depth = file, 0
+        weakref.finalize(self, os.close, file)
+
+    def __getstate__(self) -> Any:
+        return reduction.DupFd(self._file)
+
+    def __setstate__(self, file: Any) -> None:
+        self._hold(file.detach())
+
+    def acquire(self, block: bool = True, timeout: float | None = None) -> bool:
+        """Takes the lock and returns whether it was free. timeout: ignored, as no process keeps it and ends."""
+        if not self._depth:
+            try:
+                os.lockf(self._file, os.F_LOCK if block else os.F_TLOCK, 0)
+            except BlockingIOError:
+                return False
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        """Gives the lock back, once for each time it was taken."""
+        self._depth -= 1
+        if not self._depth:
+            os.lockf(self._file, os.F_ULOCK, 0)
 
 
 class ForkingContext:

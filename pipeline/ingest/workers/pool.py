@@ -106,8 +106,6 @@ class WorkerPool(TaskPool):
             arguments = (file, frames, self._ingest, limit_s)
             return self._submit(tasks.probe_task, arguments, limit_s, failed, meter=self._discovering)
 
-        if not is_url(path):
-            return probed(path)
         return fetched(
             self._spool,
             path,
@@ -127,8 +125,6 @@ class WorkerPool(TaskPool):
                 tasks.survey_task, arguments, limit_s, lambda error: failed_tasks.unknown(len(indices))
             )
 
-        if not is_url(path):
-            return surveyed(path)
         return fetched(self._spool, path, surveyed, lambda reason: failed_tasks.unknown(len(indices)))
 
     def render(
@@ -147,7 +143,6 @@ class WorkerPool(TaskPool):
             tasks.render_task,
             lambda its: (its, render or self._render, tile or self._tile),
             partial(_failed, self._page_timeout_s, "render", failed_tasks.RENDERING),
-            named=partial(of_page, page),
             arena=self.arena,
         )
 
@@ -161,7 +156,6 @@ class WorkerPool(TaskPool):
             tasks.layer_task,
             lambda its: (of_page(its, ready), self._render),
             partial(_failed, self._page_timeout_s, "layer", failed_tasks.JUDGING),
-            named=partial(of_page, ready.page),
         )
 
     def words(self, result: PageResult, seen: SeenWords) -> Future[PageResult | PageError]:
@@ -198,29 +192,23 @@ class WorkerPool(TaskPool):
         task: Callable[..., Any],
         arguments: Callable[[Page], tuple[Any, ...]],
         failed: Callable[[BaseException], Any],
-        *,
-        named: Callable[[Any], Any] | None = None,
         arena: Arena | None = None,
     ) -> Future[Any]:
-        """Runs a task of a page, on its object's local file if it is one.
+        """Runs a task of a page, on its object's local file if it is one; the result has the page as it was given.
 
-        arguments: the task's, but for its time limit, of the page at its local path. named: gives the result its own
-        page. arena: where the task puts its result.
+        arguments: the task's, but for its time limit, of the page at its local path. arena: where the task puts its
+        result.
         """
         limit_s = self._page_timeout_s
 
-        def run(its: Page) -> Future[Any]:
+        def run(file: str) -> Future[Any]:
+            its = page if file == page.path else replace(page, path=file)
             return self._submit(task, (*arguments(its), limit_s), limit_s, failed, arena, self._rendering)
 
-        if not is_url(page.path):
-            return run(page)
-        return fetched(
-            self._spool,
-            page.path,
-            lambda file: run(replace(page, path=file)),
-            lambda reason: PageError(stage="render", category="unreadable", message=reason),
-            named,
-        )
+        def unreadable(reason: str) -> PageError:
+            return PageError(stage="render", category="unreadable", message=reason)
+
+        return fetched(self._spool, page.path, run, unreadable, partial(of_page, page))
 
 
 def _failed(
