@@ -16,7 +16,6 @@ from storage.export import html, markdown
 from storage.export.export_files import Written, export_to_folder
 from storage.export.figures import Figure, FiguresWithin, Shown, placed, with_urls
 from storage.export.formats import FORMATS, Format
-from storage.export.regions import Box
 from storage.export.rows import BlockRow, PageRow
 from storage.records.store import Store
 from storage.types import BlockRecord, BoxPx
@@ -138,7 +137,7 @@ def test_without_a_drawer_the_markdown_stays() -> None:
 JPEG = b"\xff\xd8\xff of a figure"
 
 
-def draw(row: PageRow, boxes: Sequence[Box]) -> list[bytes] | str:
+def draw(row: PageRow, boxes: Sequence[BoxPx]) -> list[bytes] | str:
     return [JPEG + bytes(box) for box in boxes]
 
 
