@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from storage.records.merit import FINE_RANK, RANK, Merit, first_settings, merit
@@ -31,8 +31,8 @@ def record(
     page_id = _page_id(conn, page)
     ids = []
     for attempt in attempts:
-        number, began = _insert(conn, run_id, page_id, attempt, finished_at, began)
-        ids.append(number)
+        ids.append(_insert_attempt(conn, run_id, page_id, attempt, finished_at))
+        began = _insert_timings(conn, run_id, ids[-1], attempt.timings, began)
     best = max(range(len(ids)), key=lambda number: _merit(attempts[number]))
     _point(conn, page_id, ids[best], attempts[best])
     _forget_first(conn, page_id, page.settings_hash)
@@ -59,7 +59,8 @@ def record_first(
     ).fetchone()
     if current is not None and RANK[current[0]] == FINE_RANK:
         return False
-    attempt_id, _ = _insert(conn, run_id, page_id, page, finished_at, began)
+    attempt_id = _insert_attempt(conn, run_id, page_id, page, finished_at)
+    _insert_timings(conn, run_id, attempt_id, page.timings, began)
     _point(conn, page_id, attempt_id, page)
     _forget_first(conn, page_id, settings_hash)
     return True
@@ -138,13 +139,10 @@ def _is_better(conn: sqlite3.Connection, page_id: int, page: PageRecord) -> bool
     return new > old or new[0] == old[0] == FINE_RANK
 
 
-def _insert(
-    conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str, began: float
-) -> tuple[int, float]:
-    """Writes an attempt with its blocks, numbered from 0 in reading order, and its timings.
-
-    Returns its id, and when that ended. The time since `began` is added as "store" unless the page has that timing.
-    """
+def _insert_attempt(
+    conn: sqlite3.Connection, run_id: int, page_id: int, page: PageRecord, finished_at: str
+) -> int:
+    """Writes an attempt with its blocks; returns its id."""
     error, text = page.error, None if page.text is None else storable(page.text)
     markdown = None if page.markdown is None else storable(page.markdown)
     words = page.packed_words
@@ -184,15 +182,27 @@ def _insert(
     marks = ", ".join(f":{name}" for name in values)
     cursor = conn.execute(f"INSERT INTO attempts ({', '.join(values)}) VALUES ({marks})", values)
     attempt_id = int(cursor.lastrowid or 0)
+    confidences = (block.confidence for block in page.blocks)
+    _insert_blocks(conn, attempt_id, zip(confidences, blocks, strict=True))
+    return attempt_id
+
+
+def _insert_blocks(
+    conn: sqlite3.Connection, attempt_id: int, blocks: Iterable[tuple[float | None, Block]]
+) -> None:
+    """Writes an attempt's blocks, numbered from 0 in reading order. blocks: confidence, and what is hashed."""
     conn.executemany(
         "INSERT INTO blocks (attempt_id, block_index, confidence, label, x0_px, y0_px, x1_px, y1_px, text)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (attempt_id, index, block.confidence, *columns)
-            for index, (block, columns) in enumerate(zip(page.blocks, blocks, strict=True))
-        ],
+        [(attempt_id, index, confidence, *block) for index, (confidence, block) in enumerate(blocks)],
     )
-    ended, timings = time.perf_counter(), page.timings
+
+
+def _insert_timings(
+    conn: sqlite3.Connection, run_id: int, attempt_id: int, timings: Sequence[StageTiming], began: float
+) -> float:
+    """Writes the timings, adding the time since `began` as "store" unless it is there; returns when it ended."""
+    ended = time.perf_counter()
     if all(timing.stage != "store" for timing in timings):
         timings = (*timings, StageTiming(stage="store", share_s=ended - began, wall_s=ended - began))
     conn.executemany(
@@ -203,4 +213,4 @@ def _insert(
             for one in timings
         ],
     )
-    return attempt_id, ended
+    return ended

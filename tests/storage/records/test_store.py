@@ -79,7 +79,7 @@ def test_a_failed_page_has_its_reason(store: Store, path: Path) -> None:
     ) == [("failed", "render", "timeout", FAILURE.message, None, None)]
 
 
-@pytest.mark.parametrize("step", ["insert_attempt", "insert_blocks", "_is_better", "insert_timings"])
+@pytest.mark.parametrize("step", ["_insert_attempt", "_insert_blocks", "_is_better", "_insert_timings"])
 def test_nothing_is_written_when_storing_breaks_off(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
