@@ -7,9 +7,11 @@ equal texts.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
 from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
@@ -37,16 +39,9 @@ class PagePrompt:
     embeds_LD: torch.Tensor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
-    """The output for one page. tokens: without the end of text. ended: whether that was reached."""
-
-    tokens: tuple[int, ...]
-    ended: bool
-
-
-# Decodes a batch of pages together, with at most this many tokens each.
-DecodeArm = Callable[[Sequence[PagePrompt], int], list[Written]]
+Tokens = tuple[int, ...]
+# Decodes a batch of pages together, with at most so many tokens each. Returns them, without the end of text.
+DecodeArm = Callable[[Sequence[PagePrompt], int], list[Tokens]]
 
 
 class GenerateArm:
@@ -56,28 +51,21 @@ class GenerateArm:
         self._model: Any = load_reference(loaded.model)
         self._eos_id = loaded.eos_id
 
-    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
+    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Tokens]:
         prompts = [page.embeds_LD for page in pages]
-        longest = max(map(len, prompts))
-        embeds_BLD = prompts[0].new_zeros(len(prompts), longest, prompts[0].shape[1])
-        mask_BL = torch.zeros(len(prompts), longest, dtype=torch.long, device=embeds_BLD.device)
-        for row, prompt_LD in enumerate(prompts):
-            embeds_BLD[row, longest - len(prompt_LD) :] = prompt_LD
-            mask_BL[row, longest - len(prompt_LD) :] = 1
         generated = self._model.generate(
-            inputs_embeds=embeds_BLD,
-            attention_mask=mask_BL,
+            inputs_embeds=pad_sequence(prompts, batch_first=True, padding_side="left"),
+            attention_mask=pad_sequence(
+                [prompt.new_ones(len(prompt), dtype=torch.long) for prompt in prompts],
+                batch_first=True,
+                padding_side="left",
+            ),
             max_new_tokens=max_new_tokens,
             do_sample=False,
             eos_token_id=self._eos_id,
             pad_token_id=self._eos_id,
         )
-        return [self._written(row) for row in generated.tolist()]
-
-    def _written(self, row: list[int]) -> Written:
-        ended = self._eos_id in row
-        tokens = row[: row.index(self._eos_id)] if ended else row
-        return Written(tokens=tuple(tokens), ended=ended)
+        return [tuple(takewhile(lambda token: token != self._eos_id, row)) for row in generated.tolist()]
 
 
 class EngineArm:
@@ -87,7 +75,7 @@ class EngineArm:
         self._loaded = loaded
         self._paged = paged
 
-    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Written]:
+    def __call__(self, pages: Sequence[PagePrompt], max_new_tokens: int) -> list[Tokens]:
         requests = [
             PageRequest(
                 vision=page.vision,
@@ -102,10 +90,7 @@ class EngineArm:
             found = self._paged.read(requests, prompt)
         else:
             found = self._loaded.engine(prompt=prompt, num_slots=max(len(pages), 1)).read(requests)
-        return [
-            Written(tokens=page.transcript.token_ids, ended=page.transcript.finish == "eos")
-            for page in sorted(found, key=lambda page: page.index)
-        ]
+        return [page.transcript.token_ids for page in sorted(found, key=lambda page: page.index)]
 
 
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:

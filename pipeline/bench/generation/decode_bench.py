@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import ne
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from pipeline.bench.generation.decode_arms import (
     DECODE_ARMS,
     DecodeArm,
     PagePrompt,
-    Written,
+    Tokens,
     build,
     load,
     page_prompts,
@@ -32,7 +33,8 @@ def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **optio
 
     arms: None takes all that can be measured: the paged engine needs CUDA and bfloat16. pages: a folder;
     None draws random prompts of prompt_tokens, which do not end before max_new_tokens. batch_size: pages decoded
-    together. Among the figures are the limit on new tokens within the model's positions, and each prompt's length.
+    together. cpu_s: of all threads of this process, prefill included, as in wall_s; pages_differ: from the first arm's.
+    Others are the limit on new tokens within the model's positions, and each prompt's length.
     options: the command's others: model, num_pages, batch_size, prompt_tokens, max_new_tokens.
     Raises: CheckpointError, ConfigError.
     """
@@ -55,13 +57,23 @@ def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **optio
         most = _room(loaded, prompts, options["max_new_tokens"])
         longest = max(len(page.embeds_LD) for page in prompts)
         measured: list[dict[str, Any]] = []
-        expected: list[Written] | None = None
+        expected: list[Tokens] = []
         for name in names:
             arm = build(name, loaded, slots=batch_size, max_tokens=longest + most)
-            wall_s, cpu_s, written = timed(arm, prompts, batch_size, most)
+            wall_s, cpu_s, written = _timed(arm, prompts, batch_size, most)
             del arm  # the next one needs its memory
-            expected = written if expected is None else expected
-            measured.append({"name": name, **_arm(written, expected, wall_s, cpu_s)})
+            expected = expected or written
+            tokens = sum(map(len, written))
+            measured.append(
+                {
+                    "name": name,
+                    "tokens": tokens,
+                    "wall_s": wall_s,
+                    "cpu_s": cpu_s,
+                    "tokens_s": tokens / wall_s,
+                    "pages_differ": sum(map(ne, written, expected)),
+                }
+            )
     values = {
         "settings": settings,
         "arms": measured,
@@ -70,27 +82,6 @@ def run(*, device: str, dtype: str, arms: str | None, pages: str | None, **optio
         "max_new_tokens": most,
     }
     return Figures(values=values, lines=tuple(_lines(values)))
-
-
-def _arm(
-    written: Sequence[Written], expected: Sequence[Written], wall_s: float, cpu_s: float
-) -> dict[str, Any]:
-    """Returns one arm's figures, prefill included. cpu_s: of all threads of this process.
-
-    differs_at: for each page, the first token that differs from the first arm's; None where none does.
-    """
-    tokens = sum(len(page.tokens) for page in written)
-    differs_at = [
-        first_difference(page.tokens, other.tokens) for page, other in zip(written, expected, strict=True)
-    ]
-    return {
-        "tokens": tokens,
-        "wall_s": wall_s,
-        "cpu_s": cpu_s,
-        "differs_at": differs_at,
-        "tokens_s": tokens / wall_s,
-        "pages_differ": sum(place is not None for place in differs_at),
-    }
 
 
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
@@ -119,23 +110,15 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{arm['name']}: {arm['pages_differ']} of {len(lengths)} pages differ from {first['name']}'s"
 
 
-def first_difference(tokens: Sequence[int], others: Sequence[int]) -> int | None:
-    """Returns the first index at which the sequences differ, the shorter one's end included; None if equal."""
-    for place, (token, other) in enumerate(zip(tokens, others, strict=False)):
-        if token != other:
-            return place
-    return None if len(tokens) == len(others) else min(len(tokens), len(others))
-
-
-def timed(
+def _timed(
     arm: DecodeArm, pages: Sequence[PagePrompt], batch_size: int, max_new_tokens: int
-) -> tuple[float, float, list[Written]]:
+) -> tuple[float, float, list[Tokens]]:
     """Returns wall seconds, CPU seconds, and the output, once the arm is warmed up.
 
     Arms return the output on the host: they wait for the device.
     """
     arm(pages[:batch_size], min(_WARM_UP_TOKENS, max_new_tokens))
-    written: list[Written] = []
+    written: list[Tokens] = []
     start, cpu_start = time.perf_counter(), time.process_time()
     for place in range(0, len(pages), batch_size):
         written += arm(pages[place : place + batch_size], max_new_tokens)
