@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from importlib import resources
-from typing import Any
+from operator import itemgetter
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -16,9 +16,8 @@ from markupsafe import Markup, escape
 from pipeline.html_report import charts
 from pipeline.html_report.gather import CONFIDENCE_BINS, RunFigures, gather
 from pipeline.html_report.thumbnails import Thumbnail, run_config, thumbnails
-from pipeline.meter import StageUse, bottleneck
-from pipeline.reports.encoder_use import encoder_uses
 from pipeline.reports.listing import in_words
+from pipeline.reports.run_figures import faults, used_paths, used_stages
 from storage.database import open_for_reading
 from storage.errors import ExportPathError
 from storage.strings.printable import one_line, shown
@@ -71,6 +70,7 @@ def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
         "data": lambda jpeg: base64.b64encode(jpeg).decode("ascii"),
         "moment": moment,
         "code": code,
+        "faults": faults,
     }
     style = resources.files("pipeline.html_report").joinpath("report.css").read_text(encoding="utf-8")
     return environment.get_template("report.html.jinja").render(
@@ -80,8 +80,12 @@ def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         config=shown(json.dumps(figures.config, indent=2, ensure_ascii=False)),
         charts=_charts(figures),
-        encoder=list(encoder_uses(figures.run.encoder or {})),
-        busiest=bottleneck([StageUse(**stage) for stage in _stages(figures)]),
+        encoder=used_paths(figures.run.encoder),
+        busiest=max(
+            (stage for stage in used_stages(figures.run.flow) if stage["busy"]),
+            key=itemgetter("busy"),
+            default=None,
+        ),
         uses=charts.USES,
         over_time=charts.PAGES_OVER_TIME,
         total_s=sum(stage.total_s for stage in figures.stages),
@@ -111,11 +115,6 @@ def moment(stored: str | None) -> str:
     return f"{datetime.fromisoformat(stored):%Y-%m-%d %H:%M:%S} UTC" if stored else ""
 
 
-def _stages(figures: RunFigures) -> list[Mapping[str, Any]]:
-    stages: list[Mapping[str, Any]] = (figures.run.flow or {}).get("stages", [])
-    return [stage for stage in stages if any(stage[name] for name in charts.USES)]
-
-
 def _charts(figures: RunFigures) -> dict[str, Markup]:
     """Returns the charts by name; those without anything to show are left out."""
     drawn = {}
@@ -123,7 +122,7 @@ def _charts(figures: RunFigures) -> dict[str, Markup]:
         drawn["statuses"] = charts.status_bar(figures.statuses)
     if figures.intervals:
         drawn["throughput"] = charts.throughput(figures.intervals, figures.interval_s)
-    if stages := _stages(figures):
+    if stages := used_stages(figures.run.flow):
         drawn["stages"] = charts.stage_uses(stages)
     if any(figures.confidences):
         assert len(figures.confidences) == CONFIDENCE_BINS

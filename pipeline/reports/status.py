@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.evaluate import Evaluation, PageKey
-from pipeline.reports.encoder_use import encoder_uses
 from pipeline.reports.listing import counted, cut, page_name
-from pipeline.reports.stage_lines import flow_lines
+from pipeline.reports.run_figures import run_lines
 from storage.queries.listing import FileCounts, FileStatus
 from storage.queries.statistics import NEWEST, RunStatus, Status
 
@@ -32,8 +31,7 @@ def status_lines(status: Status) -> list[str]:
     lines += ["", "runs"]
     for run in status.runs[-_RUNS:]:
         lines.append(f"  {_run_line(run)}")
-        uses = (use.line() for use in encoder_uses(run.encoder or {}))
-        lines += [f"    {line}" for line in (*flow_lines(run.flow or {}), *uses)]
+        lines += [f"    {line}" for line in run_lines(run.flow, run.encoder)]
     if status.stages:
         lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
     lines += [

@@ -19,7 +19,7 @@ from pipeline.device.sizes import decode_slots
 from pipeline.device.startup.loading import choose_dtype, threads_each
 from pipeline.meter import bottleneck
 from pipeline.reports.listing import counted
-from pipeline.reports.stage_lines import flow_lines
+from pipeline.reports.run_figures import run_lines
 from storage.database import open_for_reading
 from storage.queries import statistics
 
@@ -177,7 +177,7 @@ def lines(values: Values) -> Iterator[str]:
         yield f"steady: from when the first {at_once} pages were stored to the end, while slots fell empty"
     else:
         yield f"no steady part: it takes twice the pages that are read at once, {2 * at_once}"
-    yield from flow_lines(values["flow"])
+    yield from run_lines(values["flow"])
     if values["bottleneck"] is not None:
         yield f"bottleneck: {values['bottleneck']}"
     start = values["start_up"]

@@ -1,0 +1,103 @@
+"""Tells how a run's stages, model and encoder graphs did, from the run's row: values for the HTML report, and lines."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pipeline.reports.worker_use import worker_lines
+
+Values = Mapping[str, Any]
+SHARES = {"busy": "busy", "waiting_input": "waiting for input", "waiting_output": "waiting for room"}
+_UNCOUNTED = dict.fromkeys(
+    ("hits", "misses", "eager", "replays", "padding_share", "graph_mib", "capture_seconds"), 0
+)
+_UNITS = {"global": "view", "local": "tile"}
+# Faults that were caught: of graphs, whose batches were computed eagerly instead, and of batches.
+_FAULTS = {
+    "graphs": {
+        "parity_failures": "unlike eager",
+        "nan_traps": "not finite",
+        "dropped_graphs": "dropped",
+        "left_out": "left out",
+        "skipped_checks": "not compared for lack of memory",
+    },
+    "batches": {"split_batches": "halved for lack of memory", "nonfinite_batches": "not finite"},
+}
+
+
+def used_stages(flow: Values | None) -> list[Values]:
+    """Returns the stages that began. flow: RunStatus.flow."""
+    return [stage for stage in (flow or {}).get("stages", []) if any(stage[key] for key in SHARES)]
+
+
+def used_paths(encoder: Values | None) -> dict[str, Values]:
+    """Returns the statistics of each path that had anything to encode, by its name. encoder: RunStatus.encoder.
+
+    Runs of earlier versions did not count all of them.
+    """
+    found = {name: _UNCOUNTED | dict(stats) for name, stats in (encoder or {}).items()}
+    return {
+        name: {**stats, "units": units}
+        for name, stats in found.items()
+        if (units := stats["hits"] + stats["misses"] + stats["eager"])
+    }
+
+
+def faults(stats: Values) -> Iterator[str]:
+    """Yields what was caught on a path: of its graphs and of its batches, how often."""
+    for what, kinds in _FAULTS.items():
+        found = {words: _count(stats[key]) for key, words in kinds.items() if stats.get(key)}
+        if found:
+            yield f"{what} " + ", ".join(f"{count} {words}" for words, count in found.items())
+
+
+def run_lines(flow: Values | None, encoder: Values | None = None) -> Iterator[str]:
+    """Yields a line for each worker, a table of the stages, and lines about the model, the GPU and each path's graphs.
+
+    flow, encoder: of a RunStatus.
+    """
+    flow = flow or {}
+    yield from worker_lines(flow.get("workers", []))
+    stages = used_stages(flow)
+    if stages:
+        yield f"{'stage':<10}" + "".join(f"{title:>20}" for title in SHARES.values())
+    for stage in stages:
+        yield f"{stage['name']:<10}" + "".join(f"{stage[key]:>20.1%}" for key in SHARES)
+    parts = []
+    if tokens := flow.get("num_tokens"):
+        parts.append(f"{tokens:,} tokens, {tokens / max(flow.get('num_steps') or 0, 1):.1f} a step")
+    if (busy := flow.get("gpu_busy")) is not None:
+        parts.append(f"a kernel ran on the GPU for {busy:.1%} of the time since the model was loaded")
+    if (median := flow.get("stored_after_median_s")) is not None:
+        parts.append(
+            f"a page is stored {median:.2f} s after its last token, at most {flow['stored_after_max_s']:.2f} s"
+        )
+    if parts:
+        yield "; ".join(parts)
+    for name, stats in used_paths(encoder).items():
+        yield f"encoder {name}: " + "; ".join(_path(name, stats))
+
+
+def _path(name: str, stats: Values) -> Iterator[str]:
+    total = stats["units"]
+    counts = {"replayed": stats["hits"], "missed": stats["misses"], "eager": stats["eager"]}
+    used = {word: count for word, count in counts.items() if count}
+    shares = ", ".join(f"{_percent(count, total)} {word}" for word, count in used.items())
+    units = _UNITS.get(name, "unit") + ("s" if total > 1 else "")
+    yield f"{total:,} {units}: " + (shares if len(used) > 1 else f"all {next(iter(used))}")
+    if stats["replays"]:
+        yield f"padding {stats['padding_share']:.1%}"
+    if mib := stats["graph_mib"]:
+        size = f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.1f} MiB"
+        yield f"graphs {size}, captured in {stats['capture_seconds']:.1f} s"
+    yield from faults(stats)
+
+
+def _percent(count: int, total: int) -> str:
+    """Returns a rounded percentage, but "<1%" and ">99%" instead of a false 0% or 100%."""
+    rounded = round(100 * count / total)
+    return "<1%" if rounded == 0 else ">99%" if rounded == 100 else f"{rounded}%"
+
+
+def _count(found: Any) -> int:
+    """Returns a fault's count; faults of single graphs are lists of their sizes by axis."""
+    return sum(map(len, found.values())) if isinstance(found, Mapping) else int(found)
