@@ -3,7 +3,6 @@
 The model is neither loaded nor downloaded, and no row is written. Imports no torch.
 """
 
-import base64
 import os
 import re
 import sqlite3
@@ -12,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from importlib import metadata
 from pathlib import Path
 
 from huggingface_hub import constants, snapshot_download
@@ -155,8 +153,8 @@ def _weights(files: list[Path]) -> Iterator[Finding]:
 
 
 def _hashes(model: str, files: list[Path]) -> Finding:
-    """Compares hashes with the files' SHA256SUMS, from pip for the shipped model, or the hub's cache."""
-    recorded = {file: expected for file in files if (expected := _recorded(model, file))}
+    """Compares hashes with the files' SHA256SUMS, or the hub's cache."""
+    recorded = {file: expected for file in files if (expected := _recorded(file))}
     wrong = [file for file, expected in recorded.items() if file_sha256(file).hex() != expected]
     if wrong:
         return fail(
@@ -169,7 +167,7 @@ def _hashes(model: str, files: list[Path]) -> Finding:
     return ok("model hash", f"{len(recorded)} of {len(files)} files are as published")
 
 
-def _recorded(model: str, file: Path) -> str | None:
+def _recorded(file: Path) -> str | None:
     """Returns a file's recorded sha256 in hex; None if none is recorded."""
     with suppress(OSError, UnicodeDecodeError):
         in_lines = file.parent.name == LINES and not (file.parent / SUMS).exists()
@@ -181,17 +179,6 @@ def _recorded(model: str, file: Path) -> str | None:
     blob = os.path.basename(os.path.realpath(file))  # the hub's cache names large files by their sha256
     if file.is_symlink() and _SHA256.fullmatch(blob):
         return blob
-    if model != SHIPPED:
-        return None
-    with suppress(metadata.PackageNotFoundError):
-        for entry in metadata.files("ocrbatch") or []:
-            if (
-                entry.name == file.name
-                and entry.hash
-                and Path(str(entry.locate())).resolve() == file.resolve()
-            ):
-                padded = entry.hash.value + "=" * (-len(entry.hash.value) % 4)
-                return base64.urlsafe_b64decode(padded).hex() if entry.hash.mode == "sha256" else None
     return None
 
 

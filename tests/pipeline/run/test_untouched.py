@@ -3,13 +3,13 @@
 import os
 import shutil
 import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pymupdf
 import pytest
 
 from pipeline.cli.main import main
-from pipeline.doctor.sample_page import pdf_file, stream
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT
 from tests.pipeline.runs import rows
@@ -26,6 +26,23 @@ def listing(folder: Path) -> dict[str, tuple[int, int, int, bytes | None]]:
         content = path.read_bytes() if path.is_file() else None
         found[str(path)] = (stat.st_mode, stat.st_size if path.is_file() else 0, stat.st_mtime_ns, content)
     return found
+
+
+def stream(content: bytes, entries: bytes = b"") -> bytes:
+    """Returns a PDF stream object. entries: of its dictionary."""
+    return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), entries, content)
+
+
+def pdf_file(objects: Sequence[bytes]) -> bytes:
+    """Returns the PDF file that holds these objects, numbered from 1; the first is the catalog."""
+    file, offsets = b"%PDF-1.7\n", []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(len(file))
+        file += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    size, start = len(objects) + 1, len(file)
+    file += b"xref\n0 %d\n0000000000 65535 f \n" % size
+    file += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    return file + b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, start)
 
 
 def hostile_pdf(path: Path, *, url: str, outside: Path, launched: Path) -> None:
