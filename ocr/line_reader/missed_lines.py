@@ -46,6 +46,8 @@ _INK = 0.4
 # the white between them, up to so much below; how high the row is, and where it stands.
 _BESIDE, _SPANNED, _NEXT, _WITHIN = 0.8, 2.5, 2.0, 1.5
 _HEIGHTS, _ABOVE, _BELOW = (0.2, 1.35), 0.9, 0.4
+# A row's line is none if more of its width than this is where lines were read.
+_ON_OTHERS = 0.5
 # What is read for sure is text with so many letters and digits; fewer must be surer.
 _SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
 # A lengthened line is read so surely, and by no more less surely than before.
@@ -163,6 +165,8 @@ def with_missed(
             if row.width < _LEAST_SHAPE * row.height:
                 continue
             best = _surest(darkness, row, look.scale, slope, reader)
+            if best is not None and _stands_on_others(best.line, lines):
+                best = None
             if best is not None and _is_sure(best):
                 lines.append(best)
                 num_unread = 0
@@ -269,6 +273,17 @@ def _line(
     first, end = int(columns[0]), int(columns[-1]) + 1
     baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
     return TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
+
+
+def _stands_on_others(line: TextLine, lines: Iterable[ReadLine]) -> bool:
+    """Returns whether a row's line is where lines were read: ink such as a sheet's edge may reach around them."""
+    top, foot = line.box[1::2]
+    shared = sum(
+        max(0, min(line.right, read.line.right) - max(line.left, read.line.left))
+        for read in lines
+        if read.text.strip() and top < read.line.middle < foot
+    )
+    return shared > _ON_OTHERS * (line.right - line.left)
 
 
 def _is_more(longer: ReadLine, before: ReadLine) -> bool:

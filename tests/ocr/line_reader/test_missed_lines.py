@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from ocr.imaging.pieces import Piece
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.reading import darkness_of
@@ -126,6 +127,19 @@ def test_strokes_of_a_pen_and_a_stamp_s_border_are_no_lines() -> None:
     pen.ellipse((620, 100, 780, 190), outline=60, width=3)
     darkness = darkness_of(np.asarray(grey))
     assert completed(darkness, read(darkness)) == (["Harbour Notes", *ROLL], False)
+
+
+def test_lines_within_the_bounds_of_a_sheet_s_edge_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    darkness = notice(10)
+    found = read(darkness)
+    left, top, right, foot = next(its.line.box for its in found if its.text == ROLL[5])
+
+    def edge(ink: PageInk, *_: object) -> list[Piece]:
+        bounds = (round(side * ink.scale) for side in (left - 30, top, (left + right) / 2, foot + 40))
+        return [Piece(**dict(zip(("x0", "y0", "x1", "y1"), bounds, strict=True)), ink=300)]
+
+    monkeypatch.setattr(PageInk, "rows", edge)
+    assert completed(darkness, found) == (["Harbour Notes", *ROLL], False)
 
 
 def test_print_that_is_not_read_for_sure_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
