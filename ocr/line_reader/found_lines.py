@@ -71,6 +71,11 @@ class ReadLine:
     words: tuple[LineWord, ...] = ()
     is_rule: bool = False
 
+    @property
+    def num_letters(self) -> int:
+        """The letters and digits of its text."""
+        return sum(map(str.isalnum, self.text))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnedLines:

@@ -18,7 +18,7 @@ _SLACK = 0.3  # ends of lines that reach so far into a gutter do not close it
 _SAME_BASE = 0.25  # baselines that differ less are those of one row of a table
 _FURNITURE = 3.0  # a row that stands so far from the others is a header, a footer or a page number
 _RUNNING = 9.0  # running text is wider
-_NARROW = 3.5  # a narrower side is numbers or marks beside lines
+_NARROW = 3.5  # a side most of whose lines are narrower is numbers or marks beside lines
 _INDENT = 0.4
 _HEADLINE, _WHITE = 1.3, 0.8  # a headline's type, and the white above it, where it begins an article
 _PIECE = 8.0  # lines of running text are wider, cells in rows that share their baselines often not
@@ -180,7 +180,7 @@ def _rows(table: Numbers) -> _Rows:
 
 
 def _are_columns(left: _Rows, right: _Rows, size: float) -> bool:
-    if min(np.median(rows.right - rows.left) for rows in (left, right)) < _NARROW * size:
+    if min(left.piece, right.piece) < _NARROW * size:
         return False
     is_close = all(np.median(np.diff(rows.base)) < _CLOSE * size for rows in (left, right))
     fewer, more = sorted((left, right), key=lambda rows: len(rows.base))

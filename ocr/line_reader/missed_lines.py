@@ -182,7 +182,7 @@ def _surest(darkness: Floats, row: Piece, scale: float, slope: float, reader: Li
     for letters in (_SMALL_LETTERS, _CAPITALS):
         line = _line(darkness, row, scale, slope, letters)
         found += reader.read(darkness, [line]) if line is not None else []
-        if found and found[0].confidence > _SURELY and _num_letters(found[0]) >= _FEWEST:
+        if found and found[0].confidence > _SURELY and found[0].num_letters >= _FEWEST:
             break
     return max(found, key=lambda read: read.confidence, default=None)
 
@@ -289,20 +289,16 @@ def _stands_on_others(line: TextLine, lines: Iterable[ReadLine]) -> bool:
 def _is_more(longer: ReadLine, before: ReadLine) -> bool:
     """Returns whether a lengthened line was read as surely, and with more letters."""
     least = max(_LENGTHENED, before.confidence - _LESS_SURE)
-    return longer.confidence > least and _num_letters(longer) > _num_letters(before)
+    return longer.confidence > least and longer.num_letters > before.num_letters
 
 
 def _is_sure(read: ReadLine) -> bool:
-    least = _SURE if _num_letters(read) >= _FEWEST else _SURELY
-    return read.confidence > least and _num_letters(read) >= _FEW and not strange_lines([read])
-
-
-def _num_letters(read: ReadLine) -> int:
-    return sum(map(str.isalnum, read.text))
+    least = _SURE if read.num_letters >= _FEWEST else _SURELY
+    return read.confidence > least and read.num_letters >= _FEW and not strange_lines([read])
 
 
 def _is_likely(read: ReadLine) -> bool:
     """Returns whether an unsure line is text more likely than not: by its letters, or though they are strange."""
     is_strange = bool(strange_lines([replace(read, confidence=1.0)]))
     least, fewest = _LIKELY_STRANGE if is_strange else _LIKELY
-    return read.confidence > least and _num_letters(read) >= fewest
+    return read.confidence > least and read.num_letters >= fewest

@@ -26,6 +26,7 @@ _OVERLAP = 0.5  # of the narrower of two lines of a block, one above the other
 _BESIDE = 0.12  # blocks that overlap by less of the narrower one stand side by side
 _FEW_LINES = 2  # fewer lines than these are no block of running text by themselves
 _SIDE_BY_SIDE = 0.25  # of the lower one: units that share more of their height stand side by side
+_SPACE = 1.0  # white between words of a torn line, as of faint typescript, is narrower
 _LABELLED = 0.5  # of a block's lines: with so many beside short ones it is the rows of a table
 
 Box = tuple[float, float, float, float]
@@ -54,7 +55,11 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
     short = [line for block in blocks if not _is_running(block) for line in block]
     running = [block for block in full if not _is_labelled(block, short)]
     others = short + [line for block in full if _is_labelled(block, short) for line in block]
-    units = [_unit([[line] for line in block], is_running=True) for block in running]
+    units = []
+    for block in running:
+        rows = [_with_pieces(line, others) for line in block]
+        others = [line for line in others if not any(line in row for row in rows)]
+        units.append(_unit(rows, is_running=True))
     units += _row_units(others, [unit.box for unit in units])
     return [unit.rows for unit in _sorted(units)]
 
@@ -108,6 +113,23 @@ def _is_labelled(block: Sequence[TextLine], short: Sequence[TextLine]) -> bool:
     """Returns whether most lines of a block stand beside short lines: they are a table's or a numbered page's rows."""
     rows = sum(any(_is_one_row(line, other) for other in short) for line in block)
     return rows >= _LABELLED * len(block)
+
+
+def _with_pieces(line: TextLine, others: Sequence[TextLine]) -> list[TextLine]:
+    """Returns a line of running text with the pieces of its row that a space between words parts from it."""
+    row = [line]
+    while near := [
+        other
+        for other in others
+        if other not in row
+        and any(_is_one_row(own, other) and _white(own, other) < _SPACE * line.size for own in row)
+    ]:
+        row += near
+    return sorted(row, key=lambda piece: piece.left)
+
+
+def _white(line: TextLine, other: TextLine) -> int:
+    return max(line.left, other.left) - min(line.right, other.right)
 
 
 def _row_units(lines: Sequence[TextLine], running: Sequence[Box]) -> list[_Unit]:

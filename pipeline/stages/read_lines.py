@@ -124,12 +124,25 @@ def _with_faint(
         for line in again
         if line not in kept
         and line.confidence > _SURE
-        and sum(map(str.isalnum, line.text)) >= _FEWEST_LETTERS
+        and line.num_letters >= _FEWEST_LETTERS
+        and _is_better(line, faint)
     ]
     seen = {
         id(read) for read in faint if sum(shared(read.line.box, line.line.box) for line in lines) > _COVERED
     }
     return [*(read for read in found if id(read) not in seen), *lines], lacks_lines
+
+
+def _is_better(line: ReadLine, before: Sequence[ReadLine]) -> bool:
+    """Returns whether more letters are likely to be right in a line than in those that were found where it stands."""
+    box = line.line.box
+    there = [
+        read for read in before if max(shared(read.line.box, box), shared(box, read.line.box)) > _COVERED
+    ]
+    likely, likely_before = (
+        sum(read.num_letters * read.confidence for read in lines) for lines in ([line], there)
+    )
+    return likely > likely_before
 
 
 def _are_torn(lines: Sequence[ReadLine]) -> bool:

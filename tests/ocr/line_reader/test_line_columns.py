@@ -68,5 +68,10 @@ def test_numbers_beside_lines_are_no_column() -> None:
     assert len(parted_by_columns([*stack(50, 40, 100, 12), *stack(150, 600, 100, 12)])) == 1
 
 
+def test_several_numbers_beside_lines_at_other_heights_are_no_column() -> None:
+    numbers = [*stack(50, 40, 100, 9, 40), *stack(180, 40, 100, 9, 40)]
+    assert len(parted_by_columns([*numbers, *stack(400, 450, 100, 12, 30)])) == 1
+
+
 def test_no_lines_have_no_parts() -> None:
     assert parted_by_columns([]) == []

@@ -66,5 +66,14 @@ def test_columns_on_a_sheet_that_lies_askew_are_whole() -> None:
     assert found == [f"{name}{n}" for name in "ab" for n in range(60)]
 
 
+def test_pieces_of_a_torn_line_stay_in_its_row() -> None:
+    """Those beside a line of running text, and those beside such a piece; not what stands a column apart."""
+    text = column("a", 50, 100, 6, 500)
+    torn = [("me", 50, 80, 256), ("the", 95, 140, 256), ("rest", 155, 400, 256)]
+    assert order([*text, *torn, ("note", 640, 760, 152)]) == [
+        *["a0", "a1", "a2", "a3", "a4", "a5", "me|the|rest", "note"]
+    ]
+
+
 def test_no_lines_have_no_order() -> None:
     assert in_reading_order([]) == []

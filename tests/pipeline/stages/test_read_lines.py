@@ -1,5 +1,6 @@
 """Pages are read line by line, from their pixels to a result with boxes in the page's own pixels."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.open_files import OpenDocuments
@@ -263,6 +264,26 @@ def test_pale_and_coloured_lines_are_read_beside_others(
     result = read_lines(picture_of(tmp_path / "a.png", ground, *inks), reader)
     assert result.parsed is not None
     assert result.parsed.text.split() == " ".join(NOTICE).split()
+
+
+def test_faint_lines_that_are_read_worse_once_they_are_dark_stay_as_they_were(
+    reader: LineReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = picture_of(tmp_path / "a.png", WHITE, BLACK, (150, 150, 150))
+    assert page.grey is not None
+    as_it_is, read = darkness_of(page.grey), reader.read
+
+    def worse(darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
+        found = read(darkness, lines)
+        if np.array_equal(darkness, as_it_is):
+            return found
+        return [replace(line, text=line.text[3:]) for line in found]
+
+    monkeypatch.setattr(reader, "read", worse)
+    monkeypatch.setattr("pipeline.stages.read_lines._are_torn", lambda lines: bool(lines))
+    parsed = read_lines(page, reader).parsed
+    assert parsed is not None
+    assert parsed.text.split() == " ".join(NOTICE).split()
 
 
 def test_white_print_below_a_dark_banner_on_a_transparent_ground_is_read(
