@@ -1,7 +1,6 @@
 """A line of text on a page, as found: its ends, its baseline and its type size; and as read."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,8 +10,6 @@ from ocr.imaging.measures import ASCENT, DESCENT
 
 Floats = npt.NDArray[np.float32]
 Box = tuple[float, float, float, float]
-
-_SEVERAL_WORDS = 6.0  # type sizes: shorter lines tell little of a page's slant
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -108,22 +105,3 @@ def shared(box: Box, other: Box) -> float:
     """Returns the share of a box that lies in another, 0 to 1."""
     across, down = (max(0.0, min(box[n + 2], other[n + 2]) - max(box[n], other[n])) for n in (0, 1))
     return across * down / max(1.0, (box[2] - box[0]) * (box[3] - box[1]))
-
-
-def levelled(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines as they would stand, were the page turned until most of its lines are level."""
-    slopes = [
-        float(line.baseline[-1] - line.baseline[0]) / len(line.baseline)
-        for line in lines
-        if len(line.baseline) > _SEVERAL_WORDS * line.size
-    ]
-    slope = float(np.median(slopes)) if slopes else 0.0
-    return [_turned(line, slope) for line in lines]
-
-
-def _turned(line: TextLine, slope: float) -> TextLine:
-    aside = round(slope * line.middle)
-    x = np.arange(line.left, line.left + len(line.baseline), dtype=np.float32)
-    return replace(
-        line, left=line.left + aside, right=line.right + aside, baseline=line.baseline - np.float32(slope) * x
-    )

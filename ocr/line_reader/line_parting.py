@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats, TextLine, levelled
+from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.levelling import levelled
 
 # In type sizes.
 _WIDE = 0.5  # a gutter is wider; most spaces between words are narrower

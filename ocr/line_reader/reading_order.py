@@ -13,7 +13,8 @@ from statistics import median
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import TextLine, levelled
+from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_columns import parted_by_columns
 
 # In type sizes.

@@ -1,0 +1,99 @@
+"""Levels the lines of a page that was scanned askew or photographed from aside. Numpy only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ocr.line_reader.found_lines import TextLine
+
+_SEVERAL_WORDS = 6.0  # type sizes: shorter lines tell little of a page's slant
+# So many lines tell whether slopes change down the page: by more than this on a photograph from aside.
+_MANY_LINES, _FROM_ASIDE = 9, 0.01
+# On a photograph left edges lean by up to so much more or less than lines slope, and are found to such a step.
+_LEAN, _STEP = 0.1, 0.005
+
+Numbers = npt.NDArray[np.float64]
+
+
+def levelled(lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines as they would stand, were the page turned until most of its lines are level.
+
+    A page that was photographed from aside stands as it would be seen from straight above.
+    """
+    long = [line for line in lines if len(line.baseline) > _SEVERAL_WORDS * line.size]
+    view = _View.of(sorted(long, key=lambda line: line.middle))
+    return [view.levelled(line) for line in lines]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """How a page lies in its picture.
+
+    slope: by how much a line through its centre (x, y) goes down a pixel to the right; change: and each line more a
+    pixel further down. lean: by how much a left edge goes to the left a pixel further down.
+    """
+
+    x: float
+    y: float
+    slope: float
+    change: float
+    lean: float
+
+    @classmethod
+    def of(cls, lines: Sequence[TextLine]) -> Self:
+        """Returns what long lines, from top to bottom, tell."""
+        if not lines:
+            return cls(x=0.0, y=0.0, slope=0.0, change=0.0, lean=0.0)
+        left, middle, size = np.array([(line.left, line.middle, line.size) for line in lines], np.float64).T
+        slopes = np.array([_slope(line) for line in lines])
+        x = float(np.median([line.left + len(line.baseline) / 2 for line in lines]))
+        y, slope = float(np.median(middle)), float(np.median(slopes))
+        change = _change(middle, slopes)
+        if not change:
+            return cls(x=x, y=y, slope=slope, change=0.0, lean=slope)
+        slope = float(np.median(slopes - change * (middle - y)))
+        return cls(
+            x=x, y=y, slope=slope, change=change, lean=_lean(left, middle, float(np.median(size)), slope)
+        )
+
+    def levelled(self, line: TextLine) -> TextLine:
+        """Returns a line as it would stand on the page seen from straight above."""
+        aside = round(self.lean * (line.middle - self.y))
+        x = np.arange(line.left, line.left + len(line.baseline), dtype=np.float32) - np.float32(self.x)
+        baseline = self.y + (line.baseline - self.y - self.slope * x) / (1 + self.change * x)
+        return replace(
+            line, left=line.left + aside, right=line.right + aside, baseline=baseline.astype(np.float32)
+        )
+
+
+def _slope(line: TextLine) -> float:
+    """Returns by how much the inner half of a line goes down a pixel: baselines are found too level at their ends."""
+    quarter = len(line.baseline) // 4
+    return float(line.baseline[-1 - quarter] - line.baseline[quarter]) / (len(line.baseline) - 2 * quarter)
+
+
+def _change(middle: Numbers, slopes: Numbers) -> float:
+    """Returns by how much more lines slope a pixel further down, by the upper and lower third of them; 0 on scans."""
+    if len(slopes) < _MANY_LINES:
+        return 0.0
+    third = len(slopes) // 3
+    (top, first), (bottom, last) = (
+        (float(np.median(middle[part])), float(np.median(slopes[part])))
+        for part in (slice(third), slice(-third, None))
+    )
+    change = (last - first) / max(1.0, bottom - top)
+    return change if abs(change) * (middle[-1] - middle[0]) > _FROM_ASIDE else 0.0
+
+
+def _lean(left: Numbers, middle: Numbers, size: float, slope: float) -> float:
+    """Returns the lean with which most lines begin where others do."""
+
+    def alike(lean: float) -> int:
+        at = np.rint((left + lean * middle) / size)
+        return int((np.unique(at, return_counts=True)[1] ** 2).sum())
+
+    leans = np.arange(-_LEAN, _LEAN + _STEP, _STEP)
+    return slope + float(max(sorted(leans, key=abs), key=lambda more: alike(slope + more)))
