@@ -58,7 +58,10 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
     others = short + [line for block in full if _is_labelled(block, short) for line in block]
     units = []
     for block in running:
-        rows = [_with_pieces(line, others) for line in block]
+        rows = [
+            _with_pieces(line, others, block[max(0, number - 1) : number + 2])
+            for number, line in enumerate(block)
+        ]
         others = [line for line in others if not any(line in row for row in rows)]
         units.append(_unit(rows, is_running=True))
     units += _row_units(others, [unit.box for unit in units])
@@ -116,21 +119,21 @@ def _is_labelled(block: Sequence[TextLine], short: Sequence[TextLine]) -> bool:
     return rows >= _LABELLED * len(block)
 
 
-def _with_pieces(line: TextLine, others: Sequence[TextLine]) -> list[TextLine]:
-    """Returns a line of running text with the pieces of its row that a space between words parts from it."""
+def _with_pieces(line: TextLine, others: Sequence[TextLine], near: Sequence[TextLine]) -> list[TextLine]:
+    """Returns a line of running text with the pieces of its row, for a row may be torn at faint print or wide spaces.
+
+    Between them is a space, or white that one of the lines above and below it, near, runs over: it is no column's.
+    """
+
+    def is_piece(other: TextLine, own: TextLine) -> bool:
+        left, right = min(own.right, other.right), max(own.left, other.left)
+        is_over = any(it.left < left and right < it.right for it in near if it is not line)
+        return _is_one_row(own, other) and (right - left < _SPACE * line.size or is_over)
+
     row = [line]
-    while near := [
-        other
-        for other in others
-        if other not in row
-        and any(_is_one_row(own, other) and _white(own, other) < _SPACE * line.size for own in row)
-    ]:
-        row += near
+    while found := [it for it in others if it not in row and any(is_piece(it, own) for own in row)]:
+        row += found
     return sorted(row, key=lambda piece: piece.left)
-
-
-def _white(line: TextLine, other: TextLine) -> int:
-    return max(line.left, other.left) - min(line.right, other.right)
 
 
 def _row_units(lines: Sequence[TextLine], running: Sequence[Box]) -> list[_Unit]:

@@ -70,9 +70,14 @@ def test_pieces_of_a_torn_line_stay_in_its_row() -> None:
     """Those beside a line of running text, and those beside such a piece; not what stands a column apart."""
     text = column("a", 50, 100, 6, 500)
     torn = [("me", 50, 80, 256), ("the", 95, 140, 256), ("rest", 155, 400, 256)]
-    assert order([*text, *torn, ("note", 640, 760, 152)]) == [
-        *["a0", "a1", "a2", "a3", "a4", "a5", "me|the|rest", "note"]
-    ]
+    found = order([*text, *torn, ("note", 640, 760, 152)])
+    assert found == ["a0", "a1", "a2", "a3", "a4", "a5", "me|the|rest", "note"]
+
+
+def test_a_wide_space_that_the_next_lines_run_over_parts_no_row() -> None:
+    text = [line for line in column("a", 50, 100, 6, 500) if line[0] != "a3"]
+    torn = [("short.", 50, 130, 178), ("The next", 190, 550, 178)]
+    assert order([*text, *torn]) == ["a0", "a1", "a2", "short.|The next", "a4", "a5"]
 
 
 def test_no_lines_have_no_order() -> None:
