@@ -10,9 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
-from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.family import Family, Kind, ModelFacts, VideoMaker
-from ocr.families.registry import described, family_of, model_sha256
+from ocr.families.family import Family, Kind, VideoMaker
+from ocr.families.published.known_model import ModelFacts
+from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory
 from pipeline.config.cluster_section import ClusterConfig
@@ -206,7 +206,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         orientation_sha256,  # numpy and the hub's client, which few commands need
     )
 
-    config = _with_ngrams(_acting(config), DeepSeekFamily())  # those of a resolved configuration are known
+    config = _with_ngrams(_acting(config), DEEPSEEK)  # those of a resolved configuration are known
     sections = {name: getattr(config, name) for name in ("render", "tile", "decode", "ladder")}
     settings = {
         name: section.model_dump(mode="json", exclude=set(section.operational))

@@ -1,32 +1,23 @@
 """Loads DeepSeek-OCR and models of its shape."""
 
-from pathlib import Path
-
 import torch
 
 from encoders.bfloat16 import multiply_in_bfloat16
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.families.family import NumberFormat
+from ocr.families.family import Loading
 
 
-def load(
-    directory: Path,
-    *,
-    name: str,
-    device: str,
-    dtype: NumberFormat,
-    encoder_dtype: NumberFormat,
-    prompt: str | None,
-) -> LoadedModel:
-    """Returns the model; see ocr.families.family.Family.load. The prompt is of no concern before decoding.
+def load(asked: Loading) -> LoadedModel:
+    """Returns the model; the prompt is of no concern before decoding. Raises: CheckpointError.
 
     On a CPU all of it is in float32, some parts multiplying in bfloat16 if asked for: elsewhere that gains nothing.
     """
-    if device != "cpu":
+    name, dtype, encoder_dtype = asked.name, asked.dtype, asked.encoder_dtype
+    if asked.device != "cpu":
         return checkpoint.load(
             name,
-            device=torch.device(device),
+            device=torch.device(asked.device),
             dtype=getattr(torch, dtype),
             encoder_dtype=getattr(torch, encoder_dtype),
         )

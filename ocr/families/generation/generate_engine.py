@@ -11,9 +11,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import PageReading, begin_reading
 from ocr.families.generation.controls import Controls
+from ocr.imaging.tiling import Mode
+from ocr.types import OutputFormat
 
 # Published settings of sampling, which generate warns of where it does not use them.
 _UNSAMPLED = {"temperature": None, "top_p": None, "top_k": None}
@@ -28,19 +31,27 @@ class PromptedPage:
     num_tokens: int
 
 
-class GeneratingModel(ABC):
-    """What models that write with transformers' generate have in common as ocr.families.page_model.PageModel."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TransformersReader(ABC):
+    """A model that writes with transformers' generate, as ocr.families.page_model.PageModel.
+
+    A family's own says how pages are encoded, prompted and put together. model: transformers', which has `generate`.
+    eos_ids: the tokens that end a text. pad_id: what fills the prompts of a batch.
+    """
 
     calibration: ClassVar[None] = None
 
-    @property
-    @abstractmethod
-    def writer(self) -> Any:
-        """transformers' model that has `generate`."""
+    name: str
+    model: Any
+    tokenizer: Tokenizer
+    prompt: str
+    output_format: OutputFormat
+    eos_ids: frozenset[int]
+    pad_id: int
 
-    @property
     @abstractmethod
-    def tokenizer(self) -> Tokenizer: ...
+    def vision_encoder(self, mode: Mode) -> PageEncoder:
+        """Returns the vision encoder. mode: how pages are tiled, for families whose pages are."""
 
     @abstractmethod
     def prompted(self, request: PageRequest) -> PromptedPage:
@@ -52,29 +63,17 @@ class GeneratingModel(ABC):
 
     @property
     def device(self) -> torch.device:
-        device: torch.device = self.writer.device
+        device: torch.device = self.model.device
         return device
-
-    @property
-    def eos_ids(self) -> frozenset[int]:
-        """The tokens that end a text, of the generation's configuration, else of the language model's."""
-        own = self.writer.generation_config.eos_token_id
-        listed = getattr(self.writer.config.get_text_config(), "eos_token_id", None) if own is None else own
-        return frozenset([listed] if isinstance(listed, int) else listed or ())
-
-    @property
-    def pad_id(self) -> int:
-        """What fills the prompts of a batch."""
-        return min(self.eos_ids)
 
     @property
     def num_positions(self) -> int:
         """The most tokens of a page, prompt included."""
-        return int(self.writer.config.get_text_config().max_position_embeddings)
+        return int(self.model.config.get_text_config().max_position_embeddings)
 
     def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""
-        self.writer.generate(
+        self.model.generate(
             **self.inputs(pages), **controls, eos_token_id=sorted(self.eos_ids), pad_token_id=self.pad_id
         )
 
@@ -100,7 +99,7 @@ class GenerateEngine:
     length limits, or a temperature, say otherwise.
     """
 
-    def __init__(self, model: GeneratingModel, *, num_slots: int) -> None:
+    def __init__(self, model: TransformersReader, *, num_slots: int) -> None:
         assert num_slots >= 1
         self._model, self._num_slots = model, num_slots
 

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from transformers import AutoModelForImageTextToText
 from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from ocr.errors import CheckpointError
+from ocr.families.family import Loading
+from ocr.families.published.published_models import PublishedModel
 
 
 @contextmanager
@@ -32,18 +35,18 @@ def refusals(directory: Path, model_type: str) -> Iterator[None]:
         ) from error
 
 
-def load_class(directory: Path, config: Any, dtype: torch.dtype) -> Any:
-    """Returns the model of images and text in a directory, in evaluation mode, without gradients, on the CPU.
+def load_class(asked: Loading, config: Any) -> Any:
+    """Returns the model of images and text in a directory, in evaluation mode and without gradients.
 
-    config: transformers'; its type decides the class. Raises: CheckpointError for tensors that are missing or of
-    another shape; whatever transformers raises (see `refusals`).
+    config: transformers'; its type decides the class. All of the model has asked.dtype. Raises: CheckpointError for
+    tensors that are missing or of another shape; whatever transformers raises (see `refusals`).
     """
     disable_progress_bar()
     set_verbosity_error()  # it warns of what is of no concern to a user
     model, report = AutoModelForImageTextToText.from_pretrained(
-        directory,
+        asked.directory,
         config=config,
-        dtype=dtype,
+        dtype=getattr(torch, asked.dtype),
         use_safetensors=True,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # else the error names no tensor; all are refused below
@@ -53,7 +56,40 @@ def load_class(directory: Path, config: Any, dtype: torch.dtype) -> Any:
     # Where tensors are missing transformers only says so, and goes on with random ones.
     if absent := sorted([*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])]):
         raise CheckpointError(
-            f"{directory}: {len(absent)} tensors of {config.model_type} are missing or of another shape, such as "
+            f"{asked.directory}: {len(absent)} tensors of {config.model_type} are missing or of another shape, such as "
             f"{', '.join(absent[:3])}; fetch the weights again"
         )
-    return model.eval().requires_grad_(False)
+    return model.eval().requires_grad_(False).to(asked.device)
+
+
+def reader_fields(
+    asked: Loading,
+    known: PublishedModel,
+    model: Any,
+    tokenizer: Tokenizer,
+    *,
+    pad_id: int | None,
+    end_id: int = 0,
+) -> dict[str, Any]:
+    """Returns what readers of models with an entry have in common, by their fields' names.
+
+    The tokens that end a text are the generation's configuration's and those of the entry; else the language model's,
+    else end_id. pad_id: None for one of these.
+    """
+    prompt = known.prompts["page"] if asked.prompt is None else asked.prompt
+    stops = (tokenizer.token_to_id(text) for text in known.stop)
+    ids = {*_listed(model.generation_config.eos_token_id), *(token for token in stops if token is not None)}
+    ids = ids or set(_listed(getattr(model.config.get_text_config(), "eos_token_id", None))) or {end_id}
+    return {
+        "name": asked.name,
+        "model": model,
+        "tokenizer": tokenizer,
+        "prompt": prompt,
+        "output_format": known.format_for(prompt),
+        "eos_ids": frozenset(ids),
+        "pad_id": min(ids) if pad_id is None else pad_id,
+    }
+
+
+def _listed(ids: int | list[int] | None) -> list[int]:
+    return [ids] if isinstance(ids, int) else list(ids or [])

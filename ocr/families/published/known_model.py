@@ -6,11 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from ocr.errors import CheckpointError
-from ocr.families.family import ModelFacts
 from ocr.families.published.published_models import PublishedModel, find_model, published_models
 
 # Where config.json has a language model's sizes, if not beside the other keys.
 _SECTIONS = ("text_config", "language_config", "llm_config")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """What is known of a model before it is loaded. name: as the user gave it. config: its config.json.
+
+    entry: the entry of models.yaml that the user says it is, None to go by the rest.
+    """
+
+    name: str
+    config: Mapping[str, Any]
+    entry: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

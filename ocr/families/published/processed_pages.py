@@ -1,7 +1,7 @@
 """The vision encoder of a published model: its processor, and its own class's features, a page at a time."""
 
 import inspect
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,14 +11,11 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Use
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from encoders.vision_encoder import PageEncoder, PageOutputs, VisionEncoder
+from encoders.vision_encoder import PageEncoder, PageOutputs
 from ocr.families.published.page_inputs import PageInputs, Prompting
 
 # Inputs of the vision encoder that the language model's positions are made of as well.
 _POSITIONS = ("image_grid_thw", "target_sizes")
-
-# A processor's arguments for pixels as they came: our encoders normalise them on the device.
-AS_THEY_ARE = {"do_rescale": False, "do_normalize": False}
 
 
 class ProcessedPages(PageEncoder):
@@ -69,23 +66,6 @@ class ProcessedPages(PageEncoder):
     def _there(self, value: Tensor) -> Tensor:
         dtype = self._model.dtype if value.is_floating_point() else None
         return value.to(device=self.device, dtype=dtype)
-
-
-class OwnEncoderPages(ProcessedPages):
-    """Base of those that encode with our encoder over the model's weights, as far as graphs and batches go."""
-
-    def __init__(self, model: Any, prompting: Prompting, encoder: VisionEncoder) -> None:
-        super().__init__(model, prompting)
-        self.paths = encoder.paths
-        self._encoder = encoder
-
-    @property
-    def num_bytes(self) -> int:
-        return self._encoder.num_bytes
-
-    @property
-    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return self._encoder.usual_axes
 
 
 def _tokens(page: PageInputs) -> Tensor:

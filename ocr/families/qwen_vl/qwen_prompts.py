@@ -33,9 +33,11 @@ class ChatFormat:
     wraps: bool = True
 
 
-QWEN3_VL = ChatFormat(system=None, stamps=True)
-# olmOCR-2 and Nanonets-OCR2 as well.
-QWEN2_5_VL = ChatFormat(system="You are a helpful assistant.", stamps=False)
+# By type; olmOCR-2 and Nanonets-OCR2 are of the second.
+CHATS = {
+    "qwen3_vl": ChatFormat(system=None, stamps=True),
+    "qwen2_5_vl": ChatFormat(system="You are a helpful assistant.", stamps=False),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,92 +1,61 @@
-"""Qwen-VL as a run uses it: transformers' classes hold the weights, our encoder runs over them."""
+"""Qwen-VL as a run uses it: transformers' classes hold the weights, our encoder runs over them.
+
+Positions, cache and sampling remain transformers': it is handed vision tokens where it would have run its encoder.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import CONFIG_MAPPING
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+from transformers.models.qwen3_vl.modeling_qwen3_vl import BaseModelOutputWithDeepstackFeatures
 
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import QwenVision
-from encoders.native.vision_grid import VisionGrid
+from encoders.native.vision_grid import Kind, VisionGrid
+from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
-from ocr.families.family import ModelFacts, NumberFormat
-from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage
-from ocr.families.generation.transformers_loading import load_class, refusals
+from ocr.families.family import Loading
+from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
+from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
 from ocr.families.published.known_model import known_model
-from ocr.families.qwen_vl.qwen_generate import VisionRequest, generation_inputs
-from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, ChatFormat, vision_prompt
+from ocr.families.qwen_vl.qwen_prompts import CHATS, ChatFormat, vision_prompt
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.imaging.tiling import Mode
-from ocr.model_files.locate import read_json, read_tokenizer
-from ocr.types import OutputFormat
+from ocr.model_files.locate import read_tokenizer
 
-_CHATS = {"qwen3_vl": QWEN3_VL, "qwen2_5_vl": QWEN2_5_VL}
+_KINDS: tuple[Kind, ...] = ("image", "video")
 
 
-def load(
-    directory: Path,
-    *,
-    name: str,
-    device: str,
-    dtype: NumberFormat,
-    encoder_dtype: NumberFormat,
-    prompt: str | None,
-    entry: str | None = None,
-) -> "QwenReader":
-    """Returns the model: Qwen3-VL, Qwen2.5-VL, olmOCR-2, Nanonets-OCR2; see ocr.families.family.Family.load.
-
-    encoder_dtype is dtype for these models. Raises: CheckpointError.
-    """
-    raw = read_json(directory / "config.json")
-    kind = raw["model_type"]
-    known = known_model(ModelFacts(name=name, config=raw, entry=entry)).model
-    with refusals(directory, kind):
+def load(asked: Loading) -> "QwenReader":
+    """Returns the model: Qwen3-VL, Qwen2.5-VL, olmOCR-2, Nanonets-OCR2. Raises: CheckpointError."""
+    facts = asked.facts()
+    kind = facts.config["model_type"]
+    known = known_model(facts).model
+    with refusals(asked.directory, kind):
         # It maps the published names of weights, old and new, to its own.
-        model = load_class(directory, CONFIG_MAPPING[kind].from_dict(raw), getattr(torch, dtype))
-    asked = known.prompts["page"] if prompt is None else prompt
+        model = load_class(asked, CONFIG_MAPPING[kind].from_dict(facts.config))
+    tokenizer = read_tokenizer(asked.directory / "tokenizer.json")
     return QwenReader(
-        name=name,
-        model=model.to(device),
-        tokenizer=read_tokenizer(directory / "tokenizer.json"),
-        resizing=read_resizing(directory, kind),
-        chat=_CHATS[kind],
-        prompt=asked,
-        output_format=known.format_for(asked),
+        **reader_fields(asked, known, model, tokenizer, pad_id=model.generation_config.pad_token_id),
+        resizing=read_resizing(asked.directory, kind),
+        chat=CHATS[kind],
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class QwenReader(GeneratingModel):
-    """Implements ocr.families.page_model.PageModel. model: transformers'."""
-
-    name: str
-    model: Any
-    tokenizer: Tokenizer
+class QwenReader(TransformersReader):
     resizing: QwenResizing
     chat: ChatFormat
-    prompt: str
-    output_format: OutputFormat
-
-    @property
-    def writer(self) -> Any:
-        return self.model
-
-    @property
-    def pad_id(self) -> int:
-        own: int | None = self.model.generation_config.pad_token_id
-        return min(self.eos_ids, default=0) if own is None else own
 
     def vision_encoder(self, mode: Mode) -> NativeEncoder:
-        return NativeEncoder(
-            QwenVision(self.model.model.visual, mean=self.resizing.mean, std=self.resizing.std), videos=True
-        )
+        vision = QwenVision(self.model.model.visual, mean=self.resizing.mean, std=self.resizing.std)
+        return NativeEncoder(vision, videos=True)
 
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
         """Returns the pages' or videos' vision tokens as transformers' own class computes them."""
@@ -94,26 +63,53 @@ class QwenReader(GeneratingModel):
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its VisionPrompt. Raises: PromptError."""
-        grid, temporal = _grid(request), self.resizing.temporal
+        grid, temporal = grid_of(request.vision), self.resizing.temporal
         prompt = vision_prompt(
             self.tokenizer, self.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
         )
         return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids))
 
     def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Any]:
-        """Returns generate's arguments for pages together, padded on the left."""
-        return generation_inputs(self.model, [self._asked(page) for page in pages], self.pad_id)
-
-    def _asked(self, page: PromptedPage) -> VisionRequest:
-        timing, temporal = _grid(page.request).timing, self.resizing.temporal
-        return VisionRequest(
-            prompt=page.prompt,
-            vision=page.request.vision,
-            seconds_per_patch=None if timing is None else timing.seconds_per_patch(temporal),
-        )
+        return generation_inputs(self.model, pages, self.pad_id)
 
 
-def _grid(request: PageRequest) -> VisionGrid:
-    note = request.vision.note
-    assert isinstance(note, VisionGrid), "pages of this model were encoded by it"
-    return note
+def generation_inputs(model: Any, pages: Sequence[PromptedPage], pad_id: int) -> dict[str, Any]:
+    """Returns what generate() needs besides options: prompts padded on the left, shapes, and vision tokens."""
+
+    def rows(values: Sequence[Sequence[int]], filler: int = 0) -> Tensor:
+        return padded([torch.tensor(row, device=model.device) for row in values], filler)
+
+    inputs: dict[str, Any] = {
+        "input_ids": rows([page.prompt.token_ids for page in pages], pad_id),
+        "attention_mask": rows([[1] * page.num_tokens for page in pages]),
+        "mm_token_type_ids": rows([page.prompt.kinds for page in pages]),
+        "mm_encoder_outputs": {},
+    }
+    for kind in _KINDS:
+        chosen = [page.request.vision for page in pages if grid_of(page.request.vision).kind == kind]
+        if not chosen:
+            continue
+        grids = [grid_of(vision) for vision in chosen]
+        inputs[f"{kind}_grid_thw"] = torch.tensor([grid.thw for grid in grids], device=model.device)
+        inputs["mm_encoder_outputs"][kind] = encoder_output(model, chosen)
+        if kind == "video" and model.config.model_type == "qwen2_5_vl":
+            temporal = model.config.vision_config.temporal_patch_size
+            seconds = [1.0 if its.timing is None else its.timing.seconds_per_patch(temporal) for its in grids]
+            inputs["second_per_grid_ts"] = torch.tensor(seconds, device=model.device)
+    return inputs
+
+
+def encoder_output(model: Any, vision: Sequence[VisionTokens]) -> Any:
+    """Returns what the model's get_image_features() would return, made of tokens [N, D * (1 + deepstack features)]."""
+    width = model.config.text_config.hidden_size
+    levels = [torch.split(its.tokens_TD, width, dim=-1) for its in vision]
+    tokens, *deepstack = (list(level) for level in zip(*levels, strict=True))
+    if model.config.model_type == "qwen2_5_vl":
+        return BaseModelOutputWithPooling(pooler_output=tokens)
+    return BaseModelOutputWithDeepstackFeatures(pooler_output=tokens, deepstack_features=deepstack)
+
+
+def grid_of(vision: VisionTokens) -> VisionGrid:
+    """Returns the grid that this family's encoder notes with a page's tokens."""
+    assert isinstance(vision.note, VisionGrid), "vision tokens of another family"
+    return vision.note

@@ -5,11 +5,9 @@ Its processor, which needs torchvision, is not used: pages are cut by `unlimited
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import UnlimitedOcrConfig
 from transformers.modeling_outputs import BaseModelOutputWithPooling
@@ -20,18 +18,16 @@ from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.errors import CheckpointError
-from ocr.families.family import ModelFacts, NumberFormat
-from ocr.families.generation.generate_engine import GeneratingModel, PromptedPage, padded
-from ocr.families.generation.transformers_loading import load_class, refusals
+from ocr.families.family import Loading
+from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
+from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
 from ocr.families.published.known_model import known_model
-from ocr.families.published.published_models import PublishedModel
 from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews, read_views
 from ocr.imaging.tiling import Mode
 from ocr.model.deepseek_ocr import OcrConfig
 from ocr.model.prompt import IMAGE_TAG, PromptIds, encode_prompt
 from ocr.model.reference import vision_config
-from ocr.model_files.locate import read_json, read_tokenizer
-from ocr.types import OutputFormat
+from ocr.model_files.locate import read_tokenizer
 
 _TYPE = "unlimited_ocr"
 _SLIDING_WINDOW = 128
@@ -39,29 +35,12 @@ _SLIDING_ATTENTION = "reference_sliding_attention"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class UnlimitedReader(GeneratingModel):
-    """Implements ocr.families.page_model.PageModel.
+class UnlimitedReader(TransformersReader):
+    """encoder: over the model's weights. views: what pages are cut into. prompt_ids: of the prompt around a page."""
 
-    model: transformers' UnlimitedOcrForConditionalGeneration. encoder: over its weights. views: what its pages are cut
-    into. prompt_ids: of the prompt around a page.
-    """
-
-    name: str
-    known: PublishedModel
-    model: Any
     encoder: DeepEncoder
     views: UnlimitedViews
-    tokenizer: Tokenizer
-    prompt: str
     prompt_ids: PromptIds
-
-    @property
-    def output_format(self) -> OutputFormat:
-        return self.known.format_for(self.prompt)
-
-    @property
-    def writer(self) -> Any:
-        return self.model
 
     def vision_encoder(self, mode: Mode) -> DeepSeekEncoder:
         """Returns the encoder. The mode is its processor's, not the configured one."""
@@ -108,47 +87,30 @@ class UnlimitedReader(GeneratingModel):
         }
 
 
-def load(
-    directory: Path,
-    *,
-    name: str,
-    device: str,
-    dtype: NumberFormat,
-    encoder_dtype: NumberFormat,
-    prompt: str | None,
-    entry: str | None = None,
-) -> UnlimitedReader:
-    """Returns the model; see ocr.families.family.Family.load. encoder_dtype is dtype for these models.
-
-    Raises: CheckpointError; PromptError for a prompt without a place for the page.
-    """
-    raw = read_json(directory / "config.json")
-    known = known_model(ModelFacts(name=name, config=raw, entry=entry)).model
-    tokenizer = read_tokenizer(directory / "tokenizer.json")
+def load(asked: Loading) -> UnlimitedReader:
+    """Returns the model. Raises: CheckpointError; PromptError for a prompt without a place for the page."""
+    facts = asked.facts()
+    known = known_model(facts).model
+    tokenizer = read_tokenizer(asked.directory / "tokenizer.json")
     image_id = tokenizer.token_to_id(IMAGE_TAG)
     if image_id is None:
         raise CheckpointError(
-            f"{directory / 'tokenizer.json'} has no token {IMAGE_TAG!r}; use the one published with the model"
+            f"{asked.directory / 'tokenizer.json'} has no token {IMAGE_TAG!r}; use the one published with the model"
         )
-    with refusals(directory, _TYPE):
-        config = model_config(raw)
+    with refusals(asked.directory, _TYPE):
+        config = model_config(facts.config)
         config.image_token_id = image_id
-        model = load_class(directory, config, getattr(torch, dtype))
-    model = model.to(device)
+        model = load_class(asked, config)
     hide_padding(model.base_model.language_model)
     encoder = encoder_of(model.base_model)
-    if device == "cuda":
+    if asked.device == "cuda":
         encoder.store_channels_last()
-    asked = known.prompts["page"] if prompt is None else prompt
+    fields = reader_fields(asked, known, model, tokenizer, pad_id=None)
     return UnlimitedReader(
-        name=name,
-        known=known,
-        model=model,
+        **fields,
         encoder=encoder,
-        views=read_views(directory),
-        tokenizer=tokenizer,
-        prompt=asked,
-        prompt_ids=encode_prompt(tokenizer, asked, bos_id=config.text_config.bos_token_id),
+        views=read_views(asked.directory),
+        prompt_ids=encode_prompt(tokenizer, fields["prompt"], bos_id=config.text_config.bos_token_id),
     )
 
 

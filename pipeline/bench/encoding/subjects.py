@@ -23,7 +23,7 @@ from encoders.native.towers import QwenVision
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageEncoder
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.families.family import NumberFormat, VideoMaker, ViewMaker
+from ocr.families.family import Loading, NumberFormat, VideoMaker, ViewMaker
 from ocr.families.minicpm.minicpm_model import MiniCpmConfig
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
@@ -82,9 +82,10 @@ def load_encoder(name: str, device: torch.device, dtype: NumberFormat) -> Encode
         return random_subject(size, device, getattr(torch, dtype))
     directory = find_directory(name)
     family = family_of(directory)
-    loaded = family.load(
-        directory, name=name, device=device.type, dtype=dtype, encoder_dtype=dtype, prompt=None
+    asked = Loading(
+        directory=directory, name=name, device=device.type, dtype=dtype, encoder_dtype=dtype, prompt=None
     )
+    loaded = family.load(asked)
     open_reference: Callable[[], Features] | None = None
     if isinstance(loaded, LoadedModel):
         open_reference = partial(_deepseek_reference, loaded.model)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocr.families.deepseek.deepseek_family import DeepSeekFamily
-from ocr.families.registry import family_of
+from ocr.families.registry import DEEPSEEK, family_of
 from ocr.model_files.locate import INDEX, WEIGHTS, find_directory, read_ahead, read_json, weight_files
 from pipeline.bench.model_names import RANDOM
 from pipeline.config import sources
@@ -50,7 +49,7 @@ class Subject:
             self.model = str(folder)
             _write_stand_in(folder, self._shape)
         family = family_of(find_directory(self.model))
-        if self.is_random and not isinstance(family, DeepSeekFamily):
+        if self.is_random and family is not DEEPSEEK:
             raise ConfigError(
                 f"--model {name}: it has no weights, and random ones are drawn for models of DeepSeek-OCR's shape alone"
             )

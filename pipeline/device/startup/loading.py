@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ocr.families.family import NumberFormat
+from ocr.families.family import Loading, NumberFormat
 from pipeline.config.encoder_section import graph_settings
 from pipeline.config.schema import Config, reads_lines
 from pipeline.device.sizes import decode_slots, inflight_mb
@@ -60,8 +60,8 @@ def load_model(config: Config) -> "PageModel":
     dtype = choose_dtype(config.dtype, device)
     if device == "cpu":
         keep_freed_memory()
-    return family_of(directory).load(
-        directory,
+    asked = Loading(
+        directory=directory,
         name=config.model,
         device=device,
         dtype=dtype,
@@ -69,6 +69,7 @@ def load_model(config: Config) -> "PageModel":
         prompt=config.decode.prompt,
         entry=config.model_entry,
     )
+    return family_of(directory).load(asked)
 
 
 def is_model_likely(config: Config) -> bool:

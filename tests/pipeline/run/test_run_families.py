@@ -28,6 +28,7 @@ from pipeline.config.schema import Config
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.minicpm import tiny_minicpm
+from tests.ocr.families.opening import opened
 from tests.ocr.families.published import tiny_published
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 from tests.pipeline.conftest import MakePdf
@@ -94,9 +95,7 @@ def read_apart(
     """Returns the text of a page [H, W, 3], or of a video [T, H, W, 3], that is read alone, without a run."""
     family, facts = described(str(model))
     size, window = family.ngram("image", facts)
-    loaded: Any = family.load(
-        model, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="<image>Read"
-    )
+    loaded: Any = opened(model, "<image>Read")
     maker: Any = family.view_maker(model) if pixels.ndim == 3 else family.video_maker(model)
     views, encoder = (
         [maker(pixels) if timing is None else maker(pixels, timing)],

@@ -23,6 +23,7 @@ from tests.ocr.families.minicpm.tiny_minicpm import (
     save,
     tokenizer,
 )
+from tests.ocr.families.opening import opened
 
 NEW = 6
 PAGES = [(30, 44), (90, 60), (17, 80)]
@@ -36,9 +37,7 @@ def test_a_batch_of_pages_reads_as_the_plain_model_does(version: str, tmp_path: 
     save(plain, config, tmp_path)
     tokenizer().save(str(tmp_path / "tokenizer.json"))
     family = family_of(tmp_path)
-    reader: Any = family.load(
-        tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt=QUESTION
-    )
+    reader: Any = opened(tmp_path, QUESTION)
     images, rule = pictures(PAGES), family.view_maker(tmp_path)
     assert rule is not None
     views = [rule(pixels) for pixels in images]
@@ -71,9 +70,7 @@ def test_the_prompt_is_the_users_if_there_is_one(tmp_path: Path) -> None:
     tokenizer().save(str(tmp_path / "tokenizer.json"))
     prompts = []
     for prompt in (None, "Read <image>"):
-        reader: Any = family_of(tmp_path).load(
-            tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
-        )
+        reader: Any = opened(tmp_path, prompt)
         prompts.append(reader.prompt)
         assert reader.output_format.name == "markdown"
     assert prompts == [PROMPT, "Read <image>"]

@@ -6,9 +6,9 @@ import pytest
 
 from encoders.video_timing import FrameViews
 from encoders.views import UInt8Array
-from ocr.families.minicpm.minicpm_family import MiniCpmFamily
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
+from ocr.families.registry import family_of
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
 
 
@@ -48,4 +48,4 @@ def test_2_5_takes_no_videos() -> None:
 def test_the_family_says_what_makes_videos(tmp_path: Path) -> None:
 
     (tmp_path / "config.json").write_text(json.dumps(config_json("4.5")))
-    assert MiniCpmFamily().video_maker(tmp_path) == video_slicing(config_json("4.5"))
+    assert family_of(tmp_path).video_maker(tmp_path) == video_slicing(config_json("4.5"))

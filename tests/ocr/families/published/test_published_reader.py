@@ -15,11 +15,11 @@ from encoders.views import PageViews
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
-from ocr.families.published.page_inputs import Prompting
-from ocr.families.published.published_family import PublishedFamily
+from ocr.families.published import published_reader
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.registry import family_of
 from ocr.families.whole_page import WholePage
+from tests.ocr.families.opening import loading
 from tests.ocr.families.published.tiny_published import TYPES, save
 
 NEW = 10
@@ -40,10 +40,7 @@ def checkpoint(request: pytest.FixtureRequest, folders: dict[str, Path], tmp_pat
 
 
 def load(folder: Path, prompt: str | None = None) -> PublishedReader:
-    loaded: Any = PublishedFamily().load(
-        folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
-    )
-    return loaded
+    return published_reader.load(loading(folder, prompt))
 
 
 def pages() -> list[PageViews]:
@@ -78,7 +75,7 @@ def read(reader: PublishedReader, asked: list[PageRequest], slots: int) -> list[
 
 def generated(reader: PublishedReader, views: PageViews) -> list[int]:
     """What transformers writes of a page alone, pixels and all, in one call."""
-    inputs = Prompting(reader.processor, reader.known, None)(views)
+    inputs = reader.prompting(views)
     ends = sorted(reader.eos_ids)
     output = reader.model.generate(**inputs, max_new_tokens=NEW, do_sample=False, eos_token_id=ends)
     tokens: list[int] = output[0, inputs["input_ids"].shape[1] :].tolist()
@@ -123,7 +120,7 @@ def test_a_users_prompt_stands_where_the_user_puts_the_page(checkpoint: Path) ->
     reader = load(checkpoint, "Look:\n<image>")
     views = pages()[0]
     text = reader.tokenizer.decode(
-        Prompting(reader.processor, reader.known, reader.prompt)(views)["input_ids"][0].tolist(),
+        reader.prompting(views)["input_ids"][0].tolist(),
         skip_special_tokens=False,
     )
     assert "user\nLook:<|vision_start|><|image_pad|>" in text

@@ -1,6 +1,7 @@
 """Token by token: generate() from our vision tokens, and transformers' own from pixels."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,14 +14,16 @@ from encoders.graphs.settings import GraphSettings
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import QwenVision
 from encoders.video_timing import VideoTiming
-from ocr.families.qwen_vl.qwen_generate import VisionRequest, encoder_output, generation_inputs
-from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL, vision_prompt
+from ocr.decoding.requests import PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.families.generation.generate_engine import PromptedPage
+from ocr.families.qwen_vl.qwen_prompts import CHATS, vision_prompt
+from ocr.families.qwen_vl.qwen_reader import encoder_output, generation_inputs, grid_of
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.native.test_qwen_encoder import image_page, video_page
 from tests.encoders.native.tiny_qwen import MEAN, MODELS, STD, draw, patchified
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
 
-CHATS = {"qwen3": QWEN3_VL, "qwen2_5": QWEN2_5_VL}
 PROMPTS = ["Read it.", "<image>\nAll the text, please, from top to bottom.", "What does <image> say?"]
 STEPS = 16
 TIMING = {
@@ -29,7 +32,7 @@ TIMING = {
 }
 
 
-def requests_of(model: str, frames: Sequence[Tensor]) -> list[VisionRequest]:
+def requests_of(model: str, frames: Sequence[Tensor]) -> list[PromptedPage]:
     """Encoded through graphs, all in one call. One frame is an image."""
     vision = QwenVision(tiny_model(model).model.visual, mean=MEAN, std=STD)
     encoder = NativeEncoder(vision, videos=True, least_tokens=4)
@@ -42,20 +45,21 @@ def requests_of(model: str, frames: Sequence[Tensor]) -> list[VisionRequest]:
     requests = []
     for index, vision in enumerate(encoder.assemble(pages, outputs)):
         timing = TIMING.get(len(frames[index]))
+        timed = replace(vision, note=replace(grid_of(vision), timing=timing))
         prompt = vision_prompt(
             tiny_tokenizer(),
-            CHATS[model],
+            CHATS[f"{model}_vl"],
             PROMPTS[index % len(PROMPTS)],
-            vision.note,
-            timing=timing,  # type: ignore[arg-type]
+            grid_of(timed),
+            timing=timing,
         )
-        seconds = None if timing is None else timing.seconds_per_patch(2)
-        requests.append(VisionRequest(prompt=prompt, vision=vision, seconds_per_patch=seconds))
+        request = PageRequest(vision=timed, settings=DecodeSettings())
+        requests.append(PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids)))
     return requests
 
 
 def transformers_own(
-    model: str, requests: Sequence[VisionRequest], frames: Sequence[Tensor], **options: Any
+    model: str, requests: Sequence[PromptedPage], frames: Sequence[Tensor], **options: Any
 ) -> list[list[int]]:
     """The tokens of its own generate(), from pixels, in one batch."""
     whole = tiny_model(model)
@@ -72,12 +76,13 @@ def transformers_own(
             inputs[pixels] = torch.cat([patchified(its)[0] for its in chosen])
             inputs[f"{kind}_grid_thw"] = torch.tensor([patchified(its)[1] for its in chosen])
     if "video_grid_thw" in inputs and model == "qwen2_5":
-        seconds = [request.seconds_per_patch for request in requests if request.seconds_per_patch is not None]
+        timings = [grid_of(page.request.vision).timing for page in requests]
+        seconds = [timing.seconds_per_patch(2) for timing in timings if timing is not None]
         inputs["second_per_grid_ts"] = torch.tensor(seconds)
     return answers(whole, inputs, **options)
 
 
-def generate(model: Any, requests: Sequence[VisionRequest], **options: Any) -> list[list[int]]:
+def generate(model: Any, requests: Sequence[PromptedPage], **options: Any) -> list[list[int]]:
     """The tokens from our vision tokens, in one batch."""
     return answers(model, generation_inputs(model, requests, PAD), **options)
 
@@ -157,7 +162,7 @@ def test_features_are_those_of_the_model(model: str) -> None:
     grids = torch.tensor([patchified(its)[1] for its in frames])
     with torch.no_grad():
         expected = whole.get_video_features(torch.cat([patchified(its)[0] for its in frames]), grids)
-    ours = encoder_output(whole, [request.vision for request in requests])
+    ours = encoder_output(whole, [page.request.vision for page in requests])
     for mine, its in zip(ours.pooler_output, expected.pooler_output, strict=True):
         assert torch.allclose(mine, its, atol=1e-5, rtol=1e-5)
     levels = expected.get("deepstack_features", [])

@@ -8,9 +8,10 @@ from safetensors.torch import save_file
 
 from encoders.graphs.path import Tensors
 from ocr.errors import CheckpointError
-from ocr.families.qwen_vl.qwen_prompts import QWEN2_5_VL, QWEN3_VL
-from ocr.families.qwen_vl.qwen_reader import QwenReader, load
+from ocr.families.qwen_vl.qwen_prompts import CHATS
+from ocr.families.qwen_vl.qwen_reader import QwenReader
 from tests.encoders.native.tiny_qwen import MEAN, STD
+from tests.ocr.families.opening import opened
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
 
 PREPROCESSING = {
@@ -41,7 +42,8 @@ def write(directory: Path, model: str, tensors: Tensors) -> None:
 
 
 def loaded_from(folder: Path, dtype: Any = "float32") -> QwenReader:
-    return load(folder, name="m", device="cpu", dtype=dtype, encoder_dtype=dtype, prompt=None)
+    reader: QwenReader = opened(folder, dtype=dtype)
+    return reader
 
 
 def same_weights(loaded: Any, expected: Any) -> bool:
@@ -61,7 +63,7 @@ def test_published_names_are_read(tmp_path: Path, model: str, older_names: bool)
     loaded = loaded_from(tmp_path, "float32")
     assert same_weights(loaded.model, tiny_model(model))
     assert not any(weight.requires_grad for weight in loaded.model.parameters())
-    assert loaded.chat is (QWEN3_VL if model == "qwen3" else QWEN2_5_VL)
+    assert loaded.chat is (CHATS["qwen3_vl"] if model == "qwen3" else CHATS["qwen2_5_vl"])
     assert (loaded.pad_id, loaded.eos_ids) == (PAD, {TURN_END, PAD})
     assert loaded.resizing.image.most == 4096
     encoder = loaded.vision_encoder("gundam")

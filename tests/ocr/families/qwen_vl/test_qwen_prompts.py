@@ -16,8 +16,7 @@ from transformers.video_utils import VideoMetadata
 from encoders.native.vision_grid import VisionGrid
 from encoders.video_timing import VideoTiming
 from ocr.families.qwen_vl.qwen_prompts import (
-    QWEN2_5_VL,
-    QWEN3_VL,
+    CHATS,
     ChatFormat,
     VisionPrompt,
     chat_text,
@@ -84,7 +83,7 @@ def processors_ids(
 
 
 @pytest.mark.parametrize(
-    ("chat", "processor"), [(QWEN3_VL, Qwen3VLProcessor), (QWEN2_5_VL, Qwen2_5_VLProcessor)]
+    ("chat", "processor"), [(CHATS["qwen3_vl"], Qwen3VLProcessor), (CHATS["qwen2_5_vl"], Qwen2_5_VLProcessor)]
 )
 @pytest.mark.parametrize("prompt", [PROMPT, "<image>Read it.", "Read it: <image>"])
 def test_images_as_the_processor_writes_them(
@@ -97,7 +96,7 @@ def test_images_as_the_processor_writes_them(
 
 
 @pytest.mark.parametrize(
-    ("chat", "processor"), [(QWEN3_VL, Qwen3VLProcessor), (QWEN2_5_VL, Qwen2_5_VLProcessor)]
+    ("chat", "processor"), [(CHATS["qwen3_vl"], Qwen3VLProcessor), (CHATS["qwen2_5_vl"], Qwen2_5_VLProcessor)]
 )
 @pytest.mark.parametrize("timing", [VideoTiming.of_every_frame(5), sampled(70, 29.97, least=6)])
 def test_videos_as_the_processor_writes_them(
@@ -112,7 +111,7 @@ def test_videos_as_the_processor_writes_them(
 
 def test_stamps_of_a_video() -> None:
     timing = VideoTiming(rate=2.0, total=9, indices=(0, 2, 4, 6, 8))
-    ids = vision_prompt(tiny_tokenizer(), QWEN3_VL, "<image>?", VIDEO, timing=timing).token_ids
+    ids = vision_prompt(tiny_tokenizer(), CHATS["qwen3_vl"], "<image>?", VIDEO, timing=timing).token_ids
     text = tiny_tokenizer().decode(list(ids), skip_special_tokens=False).replace(" ", "")
     frame = "<|vision_start|>" + "<|video_pad|>" * 6 + "<|vision_end|>"
     stamps = ["<0.5seconds>", "<2.5seconds>", "<4.0seconds>"]
@@ -125,10 +124,10 @@ def test_stamps_of_a_video() -> None:
 
 def test_without_a_tag_the_image_comes_first() -> None:
     tokenizer = tiny_tokenizer()
-    assert vision_prompt(tokenizer, QWEN3_VL, "Read.", IMAGE) == vision_prompt(
-        tokenizer, QWEN3_VL, "<image>Read.", IMAGE
+    assert vision_prompt(tokenizer, CHATS["qwen3_vl"], "Read.", IMAGE) == vision_prompt(
+        tokenizer, CHATS["qwen3_vl"], "<image>Read.", IMAGE
     )
-    assert chat_text(QWEN2_5_VL, "Read.", "X") == (
+    assert chat_text(CHATS["qwen2_5_vl"], "Read.", "X") == (
         "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\nXRead.<|im_end|>\n"
         "<|im_start|>assistant\n"
     )
@@ -137,10 +136,10 @@ def test_without_a_tag_the_image_comes_first() -> None:
 def test_prompts_that_cannot_be_used() -> None:
     tokenizer, other = tiny_tokenizer(), Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     with pytest.raises(PromptError, match="2 times"):
-        vision_prompt(tokenizer, QWEN3_VL, "<image> and <image>", IMAGE)
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "<image> and <image>", IMAGE)
     with pytest.raises(PromptError, match=r"has 2 tokens <\|image_pad\|>, expected 1"):
-        vision_prompt(tokenizer, QWEN3_VL, "What is <|image_pad|>?", IMAGE)
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "What is <|image_pad|>?", IMAGE)
     with pytest.raises(PromptError, match=r"has 0 tokens <\|image_pad\|>"):
-        vision_prompt(other, QWEN3_VL, "a", IMAGE)
+        vision_prompt(other, CHATS["qwen3_vl"], "a", IMAGE)
     with pytest.raises(PromptError, match="3 patches in time with the times of 8 frames"):
-        vision_prompt(tokenizer, QWEN3_VL, "a", VIDEO, timing=VideoTiming.of_every_frame(8))
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "a", VIDEO, timing=VideoTiming.of_every_frame(8))

@@ -14,6 +14,7 @@ from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.published.processors import load_processor
 from ocr.families.registry import family_of
+from tests.ocr.families.opening import opened
 from tests.ocr.families.published.tiny_published import save
 
 NEW = 8
@@ -27,9 +28,7 @@ def test_a_batch_of_pages_reads_as_transformers_does(model_type: str, tmp_path: 
     save(model_type, tmp_path)
     family = family_of(tmp_path)
     assert family.name == "Qwen3-VL and Qwen2.5-VL"
-    reader: Any = family.load(
-        tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt=QUESTION
-    )
+    reader: Any = opened(tmp_path, QUESTION)
     assert reader.output_format.name == "markdown"
     random = np.random.default_rng(0)
     images = [random.integers(0, 256, (*size, 3), np.uint8) for size in ((280, 200), (150, 260), (99, 70))]

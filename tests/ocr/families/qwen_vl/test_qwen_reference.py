@@ -11,6 +11,7 @@ from PIL import Image
 from ocr.families.page_model import ReferenceModel
 from ocr.families.published.processors import load_processor
 from ocr.families.registry import family_of
+from tests.ocr.families.opening import opened
 from tests.ocr.families.published.tiny_published import save
 
 
@@ -19,9 +20,7 @@ from tests.ocr.families.published.tiny_published import save
 def test_features_are_those_of_the_published_processor_and_class(model_type: str, tmp_path: Path) -> None:
     save(model_type, tmp_path)
     family = family_of(tmp_path)
-    reader: Any = family.load(
-        tmp_path, name="m", device="cpu", dtype="float32", encoder_dtype="float32", prompt="Read."
-    )
+    reader: Any = opened(tmp_path, "Read.")
     has_reference = isinstance(reader, ReferenceModel)
     assert has_reference
     random = np.random.default_rng(0)

@@ -18,9 +18,11 @@ from encoders.views import PageViews
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
+from ocr.families.published.published_models import find_model
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader, model_config
 from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.ocr.families.opening import opened
 from tests.ocr.families.unlimited_ocr.tiny_unlimited import BOS, EOS, IMAGE, SLIDING_WINDOW, save
 
 NEW = 30
@@ -37,9 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load(folder: Path, prompt: str | None = None) -> UnlimitedReader:
-    loaded: Any = family_of(folder).load(
-        folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=prompt
-    )
+    loaded: Any = opened(folder, prompt)
     return loaded
 
 
@@ -241,7 +241,9 @@ def test_a_files_own_layout_is_read_as_the_publishers(
 
 def test_another_prompt_stands_around_the_page_and_is_taken_as_written(folder: Path) -> None:
     own, asked = load(folder), load(folder, "Look: <image>")
-    assert own.output_format == own.known.output_format
+    known = find_model("baidu/Unlimited-OCR")
+    assert known is not None
+    assert own.output_format == known.output_format
     assert (asked.output_format.name, len(asked.prompt_ids.after)) == ("markdown", 0)
     assert len(asked.prompt_ids.before) == 1 + len("Look: ")
 

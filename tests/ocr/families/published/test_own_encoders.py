@@ -14,13 +14,13 @@ from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder
-from ocr.families.published.navit_pages import NavitPages, navit_encoder
-from ocr.families.published.page_inputs import Prompting, joined
+from ocr.families.published.own_encoders import OwnEncoderPages, own_encoder
+from ocr.families.published.page_inputs import joined
 from ocr.families.published.processed_pages import ProcessedPages
-from ocr.families.published.published_family import PublishedFamily
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.whole_page import WholePage
 from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.ocr.families.opening import opened
 from tests.ocr.families.published.tiny_published import save
 
 TYPES = ("paddleocr_vl", "glm_ocr", "hunyuan_vl", "lighton_ocr")
@@ -33,9 +33,7 @@ def reader(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def load(folder: Path) -> PublishedReader:
-    loaded: Any = PublishedFamily().load(
-        folder, name=str(folder), device="cpu", dtype="float32", encoder_dtype="float32", prompt=None
-    )
+    loaded: Any = opened(folder)
     return loaded
 
 
@@ -47,12 +45,13 @@ def pages() -> list[PageViews]:
 
 @torch.inference_mode()
 def encoded(
-    encoder: PageEncoder, views: Sequence[PageViews], capture: Capture | None = None
+    encoder: PageEncoder, views: Sequence[PageViews], capture: Capture | None = None, max_items: int = 8
 ) -> tuple[list[VisionTokens], set[str]]:
-    budgets = {path.name: [256] for path in encoder.paths}
-    settings = GraphSettings(budgets=budgets, max_items=8, repeats=1)
+    budgets = {path.name: [256] for path in encoder.paths if path.name == "image"}
+    settings = GraphSettings(budgets=budgets, max_items=max_items, repeats=1)
     manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
-    manager.warm_up(dict(encoder.usual_axes))
+    if capture is not None:
+        manager.warm_up(dict(encoder.usual_axes))
     outputs, uses = encoder.encode(manager, "image", views)
     return encoder.assemble(views, {"image": outputs}), {use for page in uses for use in page}
 
@@ -62,11 +61,9 @@ def test_tokens_are_those_of_its_own_class(
     reader: PublishedReader, capture: Callable[[], Capture] | None
 ) -> None:
     views = pages()
-    expected, _ = encoded(
-        ProcessedPages(reader.model, Prompting(reader.processor, reader.known, None)), views
-    )
+    expected, _ = encoded(ProcessedPages(reader.model, reader.prompting), views)
     encoder = reader.vision_encoder("gundam")
-    assert isinstance(encoder, NavitPages)
+    assert isinstance(encoder, OwnEncoderPages)
     found, uses = encoded(encoder, views, capture and capture())
     assert uses == ({"eager"} if capture is None else {"hit"})
     assert len({len(tokens.tokens_TD) for tokens in found}) > 1
@@ -97,12 +94,54 @@ def test_pixels_that_are_prepared_otherwise_go_to_its_own_class(
 ) -> None:
     ((name, value),) = setting.items()
     monkeypatch.setattr(reader.processor.image_processor, name, value)
-    assert navit_encoder(reader.model, reader.processor) is None
+    assert own_encoder(reader.model, reader.processor) is None
     assert type(reader.vision_encoder("gundam")) is ProcessedPages
 
 
 def test_positions_that_are_mixed_otherwise_go_to_its_own_class(tmp_path: Path) -> None:
     reader = load(save("hunyuan_vl", tmp_path))
-    assert navit_encoder(reader.model, reader.processor) is not None
+    assert own_encoder(reader.model, reader.processor) is not None
     reader.model.config.vision_config.interpolate_mode = "bicubic"
-    assert navit_encoder(reader.model, reader.processor) is None
+    assert own_encoder(reader.model, reader.processor) is None
+
+
+@pytest.fixture(scope="module")
+def tiled(tmp_path_factory: pytest.TempPathFactory) -> PublishedReader:
+    return load(save("deepseek_ocr2", tmp_path_factory.mktemp("ocr2")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("capture", [None, Winning], ids=["eager", "replayed"])
+def test_tokens_of_tiles_are_those_of_its_own_class(
+    tiled: PublishedReader, capture: Callable[[], Capture] | None
+) -> None:
+    """One page without tiles, and two with."""
+    random = np.random.default_rng(0)
+    maker = WholePage(most_px=10**6)
+    sizes = ((300, 200), (900, 700), (500, 1100))
+    views = [maker(random.integers(0, 256, (*size, 3), np.uint8)) for size in sizes]
+    expected, _ = encoded(ProcessedPages(tiled.model, tiled.prompting), views, max_items=2)
+    encoder = tiled.vision_encoder("gundam")
+    assert isinstance(encoder, OwnEncoderPages)
+    found, uses = encoded(encoder, views, capture and capture(), max_items=2)
+    assert uses == ({"eager"} if capture is None else {"hit"})
+    assert [tokens.num_local > 0 for tokens in found] == [False, True, True]
+    for mine, its in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine.tokens_TD, its.tokens_TD, atol=1e-4, rtol=1e-4)
+        assert mine.note.inputs.keys() == its.note.inputs.keys()  # type: ignore[attr-defined]
+
+
+def test_levels_that_it_would_take_otherwise_are_left_to_its_own_class(
+    tiled: PublishedReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert own_encoder(tiled.model, tiled.processor) is not None
+    for key, value in (("do_normalize", False), ("rescale_factor", 1.0), ("image_mean", [0.4, 0.5, 0.5])):
+        with monkeypatch.context() as patch:
+            patch.setattr(tiled.processor.image_processor, key, value)
+            assert own_encoder(tiled.model, tiled.processor) is None
+
+
+def test_other_types_are_not_its_own(tmp_path: Path) -> None:
+    folder = save("got_ocr2", tmp_path)
+    loaded: Any = opened(folder)
+    assert type(loaded.vision_encoder("gundam")) is ProcessedPages

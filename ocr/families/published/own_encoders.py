@@ -1,0 +1,150 @@
+"""Our vision encoders of published models: their paths for graphs, any pages in a batch, over the models' weights.
+
+Their processors resize or cut a page and make its prompt; what else they do to pixels happens on the device.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from encoders.deepseek2.transformers_weights import encoder_of
+from encoders.deepseek2.view_paths import DeepSeek2VisionEncoder
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.path import Use
+from encoders.native.grid_plans import PatchGeometry
+from encoders.native.native_encoder import NativeEncoder
+from encoders.native.towers import GlmVision, HunyuanVision, LightOnVision, PaddleVision
+from encoders.types import VisionTokens
+from encoders.views import PageViews, UInt8Array
+from encoders.vision_encoder import PageOutputs, VisionEncoder
+from ocr.families.published.page_inputs import PageInputs, Prompting
+from ocr.families.published.processed_pages import ProcessedPages
+
+# A processor's arguments for pixels as they came: our encoders normalise them.
+_AS_THEY_ARE = {"do_rescale": False, "do_normalize": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OwnEncoder:
+    """views: returns the views that the processor made of a page, by its output."""
+
+    encoder: VisionEncoder
+    views: Callable[[Mapping[str, Tensor]], PageViews]
+
+
+def own_encoder(model: Any, processor: Any) -> OwnEncoder | None:
+    """Returns our encoder over the weights of a model of transformers; None where it would not do what that does."""
+    opened = _OPENED.get(model.config.model_type)
+    pictures = processor.image_processor
+    if opened is None or not (pictures.do_rescale and pictures.do_normalize):
+        return None
+    try:
+        return opened(model.base_model, pictures) if abs(pictures.rescale_factor * 255 - 1) < 1e-6 else None
+    except ValueError:  # a setting of its config.json that ours does not know
+        return None
+
+
+class OwnEncoderPages(ProcessedPages):
+    """Encodes pages with our encoder, and hands over what generate takes. All its paths make one timed step."""
+
+    def __init__(self, model: Any, prompting: Prompting, own: OwnEncoder) -> None:
+        super().__init__(model, prompting)
+        self.paths = own.encoder.paths
+        self._encoder, self._views = own.encoder, own.views
+
+    @property
+    def num_bytes(self) -> int:
+        return self._encoder.num_bytes
+
+    @property
+    def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
+        return self._encoder.usual_axes
+
+    def encode(
+        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, list[list[Use]]]:
+        """Returns each page's inputs, views and the outputs of all paths; the uses of all of its views."""
+        made = [self._prompting(page, **_AS_THEY_ARE) for page in pages]
+        views = [self._views(inputs) for inputs in made]
+        encoded = {name: self._encoder.encode(manager, name, views) for name in self._encoder.path_names}
+        found = [
+            [
+                {
+                    "inputs": self._kept(inputs),
+                    "views": its,
+                    "units": {name: outputs[number] for name, (outputs, _) in encoded.items()},
+                }
+            ]
+            for number, (inputs, its) in enumerate(zip(made, views, strict=True))
+        ]
+        uses = [[use for _, its in encoded.values() for use in its[number]] for number in range(len(pages))]
+        return found, uses
+
+    def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
+        made = [page[0] for page in outputs["image"]]
+        units = {name: [page["units"][name] for page in made] for name in self._encoder.path_names}
+        encoded = self._encoder.assemble([page["views"] for page in made], units)
+        return [
+            replace(tokens, note=PageInputs(inputs=page["inputs"], features=_features(tokens.tokens_TD)))
+            for tokens, page in zip(encoded, made, strict=True)
+        ]
+
+
+def _features(tokens_TD: Tensor) -> Any:
+    """Returns what get_image_features would of one page."""
+    return BaseModelOutputWithPooling(pooler_output=[tokens_TD])
+
+
+def _native(vision: type[Any], merge: int | None, model: Any, pictures: Any) -> OwnEncoder:
+    """Returns an encoder of whole pages. merge: see _picture()."""
+    encoder = NativeEncoder(vision(model, mean=pictures.image_mean, std=pictures.image_std))
+
+    def views(inputs: Mapping[str, Tensor]) -> PageViews:
+        picture: UInt8Array = _picture(inputs, encoder.geometry, merge).to(torch.uint8).numpy()
+        return replace(PageViews.none(), global_view=picture)
+
+    return OwnEncoder(encoder=encoder, views=views)
+
+
+def _picture(inputs: Mapping[str, Tensor], geometry: PatchGeometry, merge: int | None) -> Tensor:
+    """Returns a page's pixels, [3, H, W], of its processor's output: patches that lie in squares of merge x merge.
+
+    A patch repeats its pixels in time. merge: None where they are no patches but the picture.
+    """
+    if merge is None:
+        return inputs["pixel_values"][0]
+    _, rows, columns = inputs["image_grid_thw"][0].tolist()
+    high, wide, side = rows // merge, columns // merge, geometry.patch_px
+    frames = inputs["pixel_values"].view(high, wide, merge, merge, 3, -1, side, side)[..., 0, :, :]
+    return frames.permute(4, 0, 2, 5, 1, 3, 6).reshape(3, rows * side, columns * side)
+
+
+def _deepseek2(model: Any, pictures: Any) -> OwnEncoder | None:
+    """Returns DeepSeek-OCR-2's encoder of global views and tiles, of 1024 and 768 px, whose levels are fixed."""
+    halves = {*pictures.image_mean, *pictures.image_std} == {0.5}
+    return OwnEncoder(encoder=DeepSeek2VisionEncoder(encoder_of(model)), views=_tiles) if halves else None
+
+
+def _tiles(inputs: Mapping[str, Tensor]) -> PageViews:
+    """Returns the global view and the tiles. Their order is the model's own."""
+    whole, tiles = inputs["pixel_values"], inputs.get("pixel_values_local")
+    none = PageViews.none()
+    return PageViews(
+        global_view=whole[0].round().byte().numpy(),
+        local_views=none.local_views if tiles is None else tiles.round().byte().numpy(),
+        grid=none.grid if tiles is None else (len(tiles), 1),
+    )
+
+
+_OPENED: Mapping[str, Callable[[Any, Any], OwnEncoder | None]] = {
+    "paddleocr_vl": partial(_native, PaddleVision, 1),
+    "hunyuan_vl": partial(_native, HunyuanVision, 1),
+    "glm_ocr": partial(_native, GlmVision, 2),
+    "lighton_ocr": partial(_native, LightOnVision, None),
+    "deepseek_ocr2": _deepseek2,
+}
