@@ -13,7 +13,7 @@ from torch import Tensor
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
-from encoders.deepseek.sam import SamConfig
+from encoders.deepseek.sam import SamConfig, SamEncoder
 
 if TYPE_CHECKING:
     from transformers import UnlimitedOcrConfig
@@ -36,40 +36,53 @@ _CLIP_PREFIX = "vision_tower.vision_encoder."
 _PARTS = ("q_proj", "k_proj", "v_proj")
 
 
+# transformers' names of our sizes.
+_SIZES = {"width": "hidden_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
+_SAM_SIZES = _SIZES | {
+    "mlp_dim": "mlp_dim", "patch_px": "patch_size", "window": "window_size", "global_layers": "global_attn_indexes",
+    "use_rel_pos": "use_rel_pos", "neck_channels": "output_channels", "downsample_channels": "downsample_channels",
+    "layer_norm_eps": "layer_norm_eps",
+}  # fmt: skip
+_CLIP_SIZES = _SIZES | {"mlp_dim": "intermediate_size", "layer_norm_eps": "layer_norm_eps"}
+# It only tells how many positions there are: SAM's features stand in for CLIP's patches.
+_CLIP_PATCH_PX = 14
+
+
 def sam_config(sam: Any) -> SamConfig:
     """Returns SAM's sizes by transformers' configuration of it."""
-    first, second = sam.downsample_channels
-    return SamConfig(
-        width=sam.hidden_size,
-        num_layers=sam.num_hidden_layers,
-        num_heads=sam.num_attention_heads,
-        mlp_dim=sam.mlp_dim,
-        patch_px=sam.patch_size,
-        pos_grid=sam.image_size // sam.patch_size,
-        window=sam.window_size,
-        global_layers=tuple(sam.global_attn_indexes),
-        use_rel_pos=sam.use_rel_pos,
-        neck_channels=sam.output_channels,
-        downsample_channels=(first, second),
-        layer_norm_eps=sam.layer_norm_eps,
-    )
+    sizes = {ours: getattr(sam, theirs) for ours, theirs in _SAM_SIZES.items()}
+    lists = {name: tuple(sizes[name]) for name in ("global_layers", "downsample_channels")}
+    return SamConfig(**sizes | lists, pos_grid=sam.image_size // sam.patch_size)
 
 
 def encoder_config(config: "UnlimitedOcrConfig") -> EncoderConfig:
     """Returns the encoder's sizes. config: of the whole model."""
     clip = config.vision_config.encoder_config
+    sizes = {ours: getattr(clip, theirs) for ours, theirs in _CLIP_SIZES.items()}
     return EncoderConfig(
         sam=sam_config(config.vision_config.sam_config),
-        clip=ClipConfig(
-            width=clip.hidden_size,
-            num_layers=clip.num_hidden_layers,
-            num_heads=clip.num_attention_heads,
-            mlp_dim=clip.intermediate_size,
-            pos_grid=clip.image_size // clip.patch_size,
-            layer_norm_eps=clip.layer_norm_eps,
-        ),
+        clip=ClipConfig(**sizes, pos_grid=clip.image_size // clip.patch_size),
         embed_dim=config.text_config.hidden_size,
     )
+
+
+def vision_config(config: EncoderConfig) -> dict[str, Any]:
+    """Returns transformers' configuration of the same vision encoder."""
+    sam = {theirs: getattr(config.sam, ours) for ours, theirs in _SAM_SIZES.items()}
+    clip = {theirs: getattr(config.clip, ours) for ours, theirs in _CLIP_SIZES.items()}
+    return {
+        "sam_config": sam | {"image_size": config.sam.pos_grid * config.sam.patch_px},
+        "encoder_config": clip
+        | {"image_size": config.clip.pos_grid * _CLIP_PATCH_PX, "patch_size": _CLIP_PATCH_PX},
+    }
+
+
+def sam_of(sam: Any) -> SamEncoder:
+    """Returns our SAM encoder with the tensors of transformers'."""
+    with torch.device("meta"):
+        encoder = SamEncoder(sam_config(sam.config))
+    encoder.load_state_dict(sam_weights(sam.state_dict()), strict=True, assign=True)
+    return encoder
 
 
 def encoder_of(model: "UnlimitedOcrModel") -> DeepEncoder:

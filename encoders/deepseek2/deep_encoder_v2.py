@@ -1,66 +1,84 @@
 """DeepSeek-OCR-2's encoder: SAM, queries that read its features, and a projector turn page views into tokens.
 
-Shapes: B views of S px, P = (S / 64)^2 patches after SAM, Q tokens (144 up to 768 px, 256 beyond), D language width.
-Source: deepseek-ai/DeepSeek-OCR-2 (modeling_deepseekocr2). Differs in that global views and tiles of many pages are
-encoded in two independent batches, and the forward looks at no value, so that it can be captured.
+A view's patches all see each other; a query sees all patches and the queries before it. What the queries come to are
+the view's tokens, in the order in which the encoder reads ("visual causal flow").
+
+Shapes: B views of S px, P = (S / 64)^2 patches after SAM, Q queries (144 up to 768 px, 256 beyond), T = P + Q,
+D language width.
+Source: deepseek-ai/DeepSeek-OCR-2 (deepencoderv2), Wei et al. 2026; transformers' `deepseek_ocr2`, which holds the
+weights. Differs in that positions and mask are computed once a view size, so that the forward looks at no value and can
+be captured, and global views and tiles of many pages are encoded in two independent batches.
 """
 
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from encoders.deepseek.sam import SamConfig, SamEncoder
-from encoders.deepseek2.query_encoder import QueryConfig, QueryEncoder
-from encoders.initial import normal
+from encoders.deepseek.from_transformers import sam_of
+from encoders.deepseek.position_tables import TableCache
+from encoders.native.layers import feed_forward
+from encoders.pointwise import add_norm
+
+if TYPE_CHECKING:
+    from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
+
+# Queries for views of up to 144 patches, 768 px a side, and for larger ones.
+NUM_QUERIES = (144, 256)
+# Cosines and sines of rotary positions, and what is added to the scores: 0, or -inf where a token is not seen.
+Tables = tuple[Tensor, Tensor, Tensor]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncoderV2Config:
-    """Configures the encoder; defaults are the published model's. embed_dim: D, the language model's width."""
-
-    sam: SamConfig = field(default_factory=lambda: SamConfig(downsample_channels=(512, 896)))
-    queries: QueryConfig = field(default_factory=QueryConfig)
-    embed_dim: int = 1280
-
-    def __post_init__(self) -> None:
-        if self.queries.width != self.sam.downsample_channels[-1]:
-            raise ValueError(
-                f"the queries' width {self.queries.width} must equal SAM's last downsample channel "
-                f"{self.sam.downsample_channels[-1]}: they stand beside its features"
-            )
-
-
-class LinearProjector(nn.Module):
-    def __init__(self, config: EncoderV2Config) -> None:
-        super().__init__()
-        self.layers = nn.Linear(config.queries.width, config.embed_dim)
-
-    def forward(self, x: Tensor) -> Tensor:
-        projected: Tensor = self.layers(x)
-        return projected
+def num_queries(num_patches: int) -> int:
+    """Returns the number of tokens of a view."""
+    few, many = NUM_QUERIES
+    return few if num_patches <= few else many
 
 
 class DeepEncoderV2(nn.Module):
-    """The vision encoder. Parameter names are the published ones less `model.`, view_seperator's spelling included."""
+    """The encoder of transformers' model, with the model's own tensors: no weight is held twice.
 
-    def __init__(self, config: EncoderV2Config) -> None:
+    In evaluation mode and without gradients.
+    """
+
+    def __init__(self, model: "DeepseekOcr2Model") -> None:
         super().__init__()
-        self.config = config
-        self.sam_model = SamEncoder(config.sam)
-        self.qwen2_model = QueryEncoder(config.queries)
-        self.projector = LinearProjector(config)
-        self.view_seperator = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
+        tower = model.vision_tower
+        self.sam_model = sam_of(tower.sam_encoder)
+        self.query_encoder = tower.vision_encoder
+        self.query_768, self.query_1024 = tower.query_768_resolution, tower.query_1024_resolution
+        self.projector = model.multi_modal_projector
+        self.view_separator = model.view_separator
+        self._tables: TableCache[Tables] = TableCache()
+        self.eval().requires_grad_(False)
+
+    def train(self, mode: bool = True) -> "DeepEncoderV2":
+        self._tables.clear()
+        return super().train(mode)
 
     def prepare(self, size_px: int) -> list[Tensor]:
         """Returns the tables for views of size_px, computed now, so that a later forward only reads them."""
-        side = size_px // self.config.sam.patch_px
+        side = size_px // self.sam_model.config.patch_px
         with torch.no_grad():
-            sam, queries = self.sam_model.tables(side), self.qwen2_model.tables((side // 4) ** 2)
-        found: list[Tensor | None] = [sam.pos_embed, queries.cos_Td, queries.sin_Td, queries.mask_TT]
+            sam, queries = self.sam_model.tables(side), self.tables((side // 4) ** 2)
+        found: list[Tensor | None] = [sam.pos_embed, *queries]
         for relative in sam.rel_pos:
             found += [] if relative is None else [relative.rows_qkd, relative.cols_qkd, relative.key_axes]
         return [table for table in found if table is not None]
+
+    def tables(self, num_patches: int) -> Tables:
+        """Returns the tables for views of this many patches."""
+        like = (
+            self.query_1024.weight
+        )  # they are made of no weight, but lie on its device and are of its dtype
+        return self._tables.get(num_patches, [like], lambda: self._compute_tables(num_patches, like))
+
+    def _compute_tables(self, num_patches: int, like: Tensor) -> Tables:
+        position = torch.arange(num_patches + num_queries(num_patches), device=like.device)
+        seen = (position[None] < num_patches) | (position[None] <= position[:, None])
+        mask = torch.zeros(seen.shape, device=like.device, dtype=like.dtype).masked_fill(~seen, -torch.inf)
+        cos, sin = self.query_encoder.rotary_emb(like, position[None])
+        return cos, sin, mask[None, None]
 
     def encode_views(self, pixels: Tensor) -> Tensor:
         """Returns tokens [B, Q, D] in the encoder's dtype for views of one resolution, uint8 [B, 3, S, S].
@@ -73,9 +91,20 @@ class DeepEncoderV2(nn.Module):
 
     def _encode_views(self, pixels: Tensor) -> Tensor:
         patches = self.sam_model(pixels).flatten(2).transpose(1, 2)
-        tokens: Tensor = self.projector(self.qwen2_model(patches))
+        B, P, _ = patches.shape
+        queries = self.query_768 if num_queries(P) == NUM_QUERIES[0] else self.query_1024
+        x = torch.cat([patches, queries.weight.expand(B, -1, -1)], dim=1)
+        cos, sin, mask = self.tables(P)
+        update: Tensor | None = None
+        for layer in self.query_encoder.layers:  # with our norms and products: fewer passes over memory
+            x, normed = add_norm(x, update, layer.input_layernorm)
+            attended, _ = layer.self_attn(normed, attention_mask=mask, position_embeddings=(cos, sin))
+            x, normed = add_norm(x, attended, layer.post_attention_layernorm)
+            update = feed_forward(layer.mlp, normed)
+        _, normed = add_norm(x, update, self.query_encoder.norm)
+        tokens: Tensor = self.projector(normed[:, P:])
         return tokens
 
     def assemble(self, global_QD: Tensor, local_NQD: Tensor) -> Tensor:
         """Returns one page's tokens in prompt order [T, D]: tiles row by row, global view, separator; no newlines."""
-        return torch.cat([local_NQD.flatten(0, 1), global_QD, self.view_seperator[None]])
+        return torch.cat([local_NQD.flatten(0, 1), global_QD, self.view_separator[None]])

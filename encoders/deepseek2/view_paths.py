@@ -7,8 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 
 import torch
 
-from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
-from encoders.deepseek2.query_encoder import num_queries
+from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2, num_queries
 from encoders.graphs.path import Tensors, Unit
 from encoders.square_views import SquareViewPath, side_px
 from encoders.types import VisionTokens
@@ -48,7 +47,8 @@ class DeepSeek2VisionEncoder(VisionEncoder):
 
     @property
     def device(self) -> torch.device:
-        return self._encoder.view_seperator.device
+        device: torch.device = self._encoder.view_separator.device
+        return device
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
@@ -57,7 +57,7 @@ class DeepSeek2VisionEncoder(VisionEncoder):
     @property
     def num_bytes(self) -> int:
         """The size of its weights, which both paths use."""
-        return sum(weight.nbytes for weight in self.paths[0].watched(None))
+        return sum(weight.nbytes for weight in self._encoder.parameters())
 
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
         chosen = self._by_name[path]

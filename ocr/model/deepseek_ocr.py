@@ -4,7 +4,7 @@ The configuration is the published config.json; a smaller model uses the same la
 Source: deepseek-ai/DeepSeek-OCR.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,17 @@ if TYPE_CHECKING:
     from transformers import UnlimitedOcrTextConfig
 
 DEFAULT_PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
+_SAM, _CLIP = "sam_vit_b", "clip-l-14-224"
+# vision_config's names of the encoders' sizes.
+_CLIP_SIZES = {
+    "width": "width", "num_layers": "layers", "num_heads": "heads", "mlp_dim": "mlp_dim",
+    "layer_norm_eps": "layer_norm_eps",
+}  # fmt: skip
+_SAM_SIZES = _CLIP_SIZES | {
+    "patch_px": "patch_size", "window": "window_size", "global_layers": "global_attn_indexes",
+    "use_rel_pos": "use_rel_pos", "neck_channels": "neck_channels", "downsample_channels": "downsample_channels",
+}  # fmt: skip
+_REQUIRED = ("width", "num_layers", "num_heads")
 # Keys of language_config that would make it another model, with the only value that this one supports.
 _FIXED = {"use_mla": False, "norm_topk_prob": False, "scoring_func": "softmax", "moe_layer_freq": 1}
 
@@ -110,19 +121,12 @@ class OcrConfig:
     def to_json(self) -> dict[str, Any]:
         """Returns a config.json of the published layout; from_json() reads it back to an equal configuration."""
         sam, clip = self.encoder.sam, self.encoder.clip
-        width_sam = {
-            "width": sam.width, "layers": sam.num_layers, "heads": sam.num_heads, "mlp_dim": sam.mlp_dim,
-            "patch_size": sam.patch_px, "image_size": sam.pos_grid * sam.patch_px, "window_size": sam.window,
-            "global_attn_indexes": list(sam.global_layers), "use_rel_pos": sam.use_rel_pos,
-            "neck_channels": sam.neck_channels, "downsample_channels": list(sam.downsample_channels),
-            "layer_norm_eps": sam.layer_norm_eps,
-        }  # fmt: skip
-        width_clip = {
-            "width": clip.width, "layers": clip.num_layers, "heads": clip.num_heads, "mlp_dim": clip.mlp_dim,
-            "patch_size": 14, "image_size": clip.pos_grid * 14, "layer_norm_eps": clip.layer_norm_eps,
-        }  # fmt: skip
-        vision: dict[str, Any] = {"model_type": "vision", "model_name": "deeplip_b_l"}
-        vision["width"] = {"clip-l-14-224": width_clip, "sam_vit_b": width_sam}
+        widths = {
+            _SAM: {theirs: getattr(sam, ours) for ours, theirs in _SAM_SIZES.items()}
+            | {"image_size": sam.pos_grid * sam.patch_px},
+            _CLIP: {theirs: getattr(clip, ours) for ours, theirs in _CLIP_SIZES.items()}
+            | {"patch_size": 14, "image_size": clip.pos_grid * 14},
+        }
         return {
             "model_type": "deepseek_vl_v2",
             "architectures": ["DeepseekOCRForCausalLM"],
@@ -133,7 +137,7 @@ class OcrConfig:
                 "input_dim": clip.width + sam.downsample_channels[-1],
                 "n_embed": self.encoder.embed_dim,
             },
-            "vision_config": vision,
+            "vision_config": {"model_type": "vision", "model_name": "deeplip_b_l", "width": widths},
             "ocrbatch": {"prompt": self.prompt},
         }
 
@@ -153,31 +157,14 @@ def _read_language(data: Mapping[str, Any]) -> LanguageConfig:
 
 def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
     widths, projector = data["vision_config"]["width"], data["projector_config"]
-    sam, clip = widths["sam_vit_b"], widths["clip-l-14-224"]
-    first, second = sam["downsample_channels"]
-    patch_px = sam.get("patch_size", 16)
+    sam, clip = widths[_SAM], widths[_CLIP]
+    _, second = sam["downsample_channels"]
+    sam_sizes = _read_sizes(sam, _SAM_SIZES, (*_REQUIRED, "global_layers"))
+    patch_px = sam_sizes.get("patch_px", SamConfig().patch_px)
     encoder = EncoderConfig(
-        sam=SamConfig(
-            width=sam["width"],
-            num_layers=sam["layers"],
-            num_heads=sam["heads"],
-            mlp_dim=sam.get("mlp_dim", 4 * sam["width"]),
-            patch_px=patch_px,
-            pos_grid=sam.get("image_size", 1024) // patch_px,
-            window=sam.get("window_size", 14),
-            global_layers=tuple(sam["global_attn_indexes"]),
-            use_rel_pos=sam.get("use_rel_pos", True),
-            neck_channels=sam.get("neck_channels", 256),
-            downsample_channels=(first, second),
-            layer_norm_eps=sam.get("layer_norm_eps", 1e-6),
-        ),
+        sam=SamConfig(**sam_sizes, pos_grid=sam.get("image_size", 1024) // patch_px),
         clip=ClipConfig(
-            width=clip["width"],
-            num_layers=clip["layers"],
-            num_heads=clip["heads"],
-            mlp_dim=clip.get("mlp_dim", 4 * clip["width"]),
-            pos_grid=clip["image_size"] // clip["patch_size"],
-            layer_norm_eps=clip.get("layer_norm_eps", 1e-5),
+            **_read_sizes(clip, _CLIP_SIZES, _REQUIRED), pos_grid=clip["image_size"] // clip["patch_size"]
         ),
         embed_dim=projector["n_embed"],
     )
@@ -187,6 +174,15 @@ def _read_encoder(data: Mapping[str, Any]) -> EncoderConfig:
             f"channels is {clip['width'] + second}"
         )
     return encoder
+
+
+def _read_sizes(
+    found: Mapping[str, Any], names: Mapping[str, str], required: Sequence[str]
+) -> dict[str, Any]:
+    """Returns sizes under our names. Those that are neither there nor required have defaults. Raises: KeyError."""
+    sizes = {ours: found[theirs] for ours, theirs in names.items() if theirs in found or ours in required}
+    sizes.setdefault("mlp_dim", 4 * sizes["width"])
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in sizes.items()}
 
 
 class OcrModel(nn.Module):

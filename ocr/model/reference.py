@@ -10,11 +10,8 @@ import torch
 from transformers import UnlimitedOcrConfig, UnlimitedOcrForConditionalGeneration
 from transformers.utils import logging
 
-from encoders.deepseek.deep_encoder import EncoderConfig
+from encoders.deepseek.from_transformers import vision_config
 from ocr.model.deepseek_ocr import OcrConfig
-
-# It only tells how many positions there are: SAM's features stand in for CLIP's patches.
-_CLIP_PATCH_PX = 14
 
 
 def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
@@ -25,35 +22,6 @@ def reference_config(config: OcrConfig) -> UnlimitedOcrConfig:
         image_token_id=2,
         tie_word_embeddings=config.language.tie_word_embeddings,  # read from here; the text's own has no effect
     )
-
-
-def vision_config(config: EncoderConfig) -> dict[str, Any]:
-    """Returns transformers' configuration of the same vision encoder."""
-    sam, clip = config.sam, config.clip
-    return {
-        "sam_config": {
-            "hidden_size": sam.width,
-            "num_hidden_layers": sam.num_layers,
-            "num_attention_heads": sam.num_heads,
-            "mlp_dim": sam.mlp_dim,
-            "image_size": sam.pos_grid * sam.patch_px,
-            "window_size": sam.window,
-            "global_attn_indexes": list(sam.global_layers),
-            "use_rel_pos": sam.use_rel_pos,
-            "output_channels": sam.neck_channels,
-            "downsample_channels": list(sam.downsample_channels),
-            "layer_norm_eps": sam.layer_norm_eps,
-        },
-        "encoder_config": {
-            "hidden_size": clip.width,
-            "num_hidden_layers": clip.num_layers,
-            "num_attention_heads": clip.num_heads,
-            "intermediate_size": clip.mlp_dim,
-            "image_size": clip.pos_grid * _CLIP_PATCH_PX,
-            "patch_size": _CLIP_PATCH_PX,
-            "layer_norm_eps": clip.layer_norm_eps,
-        },
-    }
 
 
 def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = torch.float32) -> Any:

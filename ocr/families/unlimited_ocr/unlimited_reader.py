@@ -13,7 +13,7 @@ from transformers import UnlimitedOcrConfig
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.deepseek.from_transformers import encoder_of
+from encoders.deepseek.from_transformers import encoder_of, vision_config
 from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
@@ -26,7 +26,6 @@ from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews, read_view
 from ocr.imaging.tiling import Mode
 from ocr.model.deepseek_ocr import OcrConfig
 from ocr.model.prompt import IMAGE_TAG, PromptIds, encode_prompt
-from ocr.model.reference import vision_config
 from ocr.model_files.locate import read_tokenizer
 
 _TYPE = "unlimited_ocr"

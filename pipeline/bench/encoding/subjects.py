@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from encoders.deepseek.graph_paths import DeepSeekEncoder
-from encoders.deepseek2.transformers_weights import encoder_of
+from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
 from encoders.deepseek2.view_paths import TILE_PX, DeepSeek2VisionEncoder
 from encoders.minicpm.resampler import Resampler
 from encoders.minicpm.siglip import SiglipVit
@@ -160,7 +160,7 @@ def _deepseek2(size: PublishedSize, device: torch.device, dtype: torch.dtype) ->
         )
     draw(model, device, dtype)
     return EncoderSubject(
-        encoder=DeepSeek2VisionEncoder(encoder_of(model)),
+        encoder=DeepSeek2VisionEncoder(DeepEncoderV2(model)),
         view_maker=LargerTiles(),
         open_reference=lambda: partial(page_tokens, model),
     )

@@ -5,10 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import DeepseekOcr2Config
 
-from encoders.deepseek2.deep_encoder_v2 import EncoderV2Config
-from encoders.deepseek2.transformers_weights import encoder_config
 from ocr.imaging.tiling import views
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
@@ -87,12 +84,6 @@ def test_every_size_builds_without_memory(name: str) -> None:
     assert all(
         tensor.device.type == "meta" for path in subject.encoder.paths for tensor in path.watched("any")
     )
-
-
-def test_deepseek_ocr_2_has_its_published_sizes() -> None:
-    config = SIZES["deepseek-ocr-2"].config
-    found = encoder_config(DeepseekOcr2Config(**config, image_token_id=1))
-    assert found == EncoderV2Config()
 
 
 def run(subject: EncoderSubject, **settings: Any) -> Any:
