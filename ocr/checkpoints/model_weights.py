@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from ocr.checkpoints.tensor_names import CHARACTER_HEAD, Slot, ignored, slots
+from ocr.checkpoints.weight_files import check_shapes, open_weights, shapes_of
 from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
 from ocr.int8 import SCALE_SUFFIX, num_rows, restored
@@ -26,12 +26,19 @@ def fill(
     """Fills a model built on meta with its weights, and leaves it in evaluation mode without gradients."""
     places = slots(model)
     with ExitStack() as stack:
-        source: dict[str, Any] = {}
-        for file in files:
-            handle = _open(file, stack)
-            names = (key for key in list(handle.keys()) if not key.startswith(CHARACTER_HEAD))
-            source.update(dict.fromkeys(names, handle))
-        _check(places, source, ignored(model), files)
+        opened = open_weights(files, stack)
+        source = {key: handle for key, handle in opened.items() if not key.startswith(CHARACTER_HEAD)}
+        expected = dict(_expected_shapes(places, source))
+        unused = ignored(model)
+        found = {key: shape for key, shape in shapes_of(source).items() if key not in unused}
+        deflated = {key for key in found.keys() & expected.keys() if _dtype(source, key) == "U8"}
+        found |= {key: expected[key] for key in deflated}  # their length says nothing
+        check_shapes(
+            expected,
+            found,
+            files,
+            "the config.json published with these weights, and weights under DeepSeek-OCR's published names",
+        )
         likes = {
             name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)
             for name in dict.fromkeys(place.parameter for place in places.values())
@@ -100,48 +107,12 @@ def _room(like: Tensor, device: torch.device) -> Tensor:
     return torch.empty(like.shape, dtype=like.dtype, device=device)
 
 
-def _open(file: Path, stack: ExitStack) -> Any:
-    try:
-        return stack.enter_context(safe_open(file, framework="pt"))
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(
-            f"{file} cannot be read as safetensors ({error}); fetch the file again"
-        ) from error
-
-
 def _read(source: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Tensor:
     names = [name for name in (key, key + SCALE_SUFFIX) if name in source]
     try:
         return restored(key, shape, {name: source[name].get_tensor(name) for name in names})
     except ValueError as error:
         raise CheckpointError(f"{key} cannot be read ({error}); fetch the model again") from error
-
-
-def _check(
-    places: Mapping[str, Slot], source: Mapping[str, Any], unused: frozenset[str], files: Sequence[Path]
-) -> None:
-    """Raises a CheckpointError that names every kind of mismatch at once."""
-    expected = dict(_expected_shapes(places, source))
-    found = {
-        key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items() if key not in unused
-    }
-    deflated = {key for key in found if _dtype(source, key) == "U8"}  # their length says nothing
-    misshapen = [
-        f"{key} {list(found[key])} instead of {list(shape)}"
-        for key, shape in expected.items()
-        if key in found and found[key] != shape and key not in deflated
-    ]
-    faults = [
-        _listed("missing tensors", [key for key in expected if key not in found]),
-        _listed("unknown tensors", [key for key in found if key not in expected]),
-        _listed("tensors of another shape", misshapen),
-    ]
-    if any(faults):
-        where = ", ".join(str(file) for file in files)
-        raise CheckpointError(
-            f"{where} does not fit its config.json: {'; '.join(filter(None, faults))}. Use the config.json "
-            "published with these weights, and weights under DeepSeek-OCR's published names"
-        )
 
 
 def _expected_shapes(
@@ -156,8 +127,3 @@ def _expected_shapes(
 def _dtype(source: Mapping[str, Any], key: str) -> str:
     dtype: str = source[key].get_slice(key).get_dtype()
     return dtype
-
-
-def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(items) - most} more" if len(items) > most else ""
-    return f"{kind}: {', '.join(items[:most])}{more}" if items else ""

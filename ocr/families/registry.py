@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from ocr.errors import CheckpointError
+from ocr.families.entries.known_model import ModelFacts
+from ocr.families.entries.published_models import published_models
 from ocr.families.family import Family
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.versions import MODEL_TYPE as MINICPM
 from ocr.families.minicpm.video_slicing import video_slicing
-from ocr.families.published.known_model import ModelFacts
-from ocr.families.published.published_models import published_models
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.families.unlimited_ocr.unlimited_views import read_views
@@ -76,7 +76,7 @@ FAMILIES = (
         files=_PROCESSING,
     ),
     Family(
-        name="models that transformers loads (ocr/families/published/models.yaml)",
+        name="models that transformers loads (ocr/families/entries/models.yaml)",
         module="ocr.families.published.published_reader",
         knows=lambda config: (
             config.get("model_type") in {kind for its in published_models() for kind in its.types}
@@ -113,7 +113,7 @@ def described(
     family = family_of(directory)
     if entry is not None and not family.has_entries:
         raise CheckpointError(
-            f"model_entry is {entry!r}, but {family.name} has no entries in ocr/families/published/models.yaml; "
+            f"model_entry is {entry!r}, but {family.name} has no entries in ocr/families/entries/models.yaml; "
             "leave model_entry out for this model"
         )
     return family, ModelFacts(name=name_or_path, config=_config(directory), entry=entry)

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
+from ocr.families.entries.known_model import ModelFacts
 from ocr.families.family import Family, Kind, VideoMaker
-from ocr.families.published.known_model import ModelFacts
 from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory

@@ -11,10 +11,10 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
+from ocr.families.entries.known_model import known_model
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader
 from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
-from ocr.families.published.known_model import known_model
 from ocr.families.published.own_encoders import OwnEncoderPages, own_encoder
 from ocr.families.published.page_inputs import PageInputs, Prompting, together
 from ocr.families.published.processed_pages import ProcessedPages

@@ -19,10 +19,10 @@ from encoders.native.vision_grid import Kind, VisionGrid
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
+from ocr.families.entries.known_model import known_model
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
 from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
-from ocr.families.published.known_model import known_model
 from ocr.families.qwen_vl.qwen_prompts import CHATS, ChatFormat, vision_prompt
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing

@@ -18,10 +18,10 @@ from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.errors import CheckpointError
+from ocr.families.entries.known_model import known_model
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
 from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
-from ocr.families.published.known_model import known_model
 from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews, read_views
 from ocr.imaging.tiling import Mode
 from ocr.model.deepseek_ocr import OcrConfig
