@@ -13,7 +13,7 @@ Format = Literal[
 class OutputFormat:
     """How a model writes a page's text.
 
-    name: as in ocr.families.entries.published_models.PublishedModel.format. front_matter: the text begins with YAML
+    name: as in ocr.families.catalogue.published_models.PublishedModel.format. front_matter: the text begins with YAML
     between lines of ---. keeps_special_tokens: the format is made of tokens that the tokenizer marks as special; of
     other formats they are no part.
     """

@@ -1,21 +1,21 @@
-"""One path and axis: groups its units into batches, picks a graph for each, and runs it replayed or eagerly."""
+"""One path and axis: chooses the sizes to capture, groups units into batches, and picks a graph for each."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import torch
 
 from encoders.graphs.batching import budgets
 from encoders.graphs.batching.packing import Batch, Bounds, pack
-from encoders.graphs.batching.runner import Runner
-from encoders.graphs.batching.trials import Trials
-from encoders.graphs.batching.wanted import due_sizes
-from encoders.graphs.capturing.buffers import have_room, input_rows
+from encoders.graphs.batching.trials import Runner, Trials
+from encoders.graphs.capturing.buffers import META, have_room, input_rows
 from encoders.graphs.capturing.capture import Capture, Graph
 from encoders.graphs.capturing.store import GraphStore
-from encoders.graphs.inputs.staging import Staging
-from encoders.graphs.path import GraphPath, Tensors, Unit, Use
+from encoders.graphs.errors import BudgetError
+from encoders.graphs.path import GraphPath, Unit, Use
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import Staging
 from encoders.graphs.stats import PathStats
 
 
@@ -23,6 +23,7 @@ class AxisGraphs:
     """The graphs of one path and axis. wanted: the sizes to capture, ascending. capture: None runs everything eagerly.
 
     staging: carries inputs to the device. observed: how often batches of each number of tokens were requested.
+    runner: runs its batches.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class AxisGraphs:
         self.stats = stats
         self._settings = settings
         self._capture = capture
-        self._runner = Runner(path, device, self.store, staging, stats)
+        self.runner = Runner(path, device, self.store, staging, stats)
         self._trials = self._new_trials()
 
     @property
@@ -96,17 +97,6 @@ class AxisGraphs:
                 return fresh, "eager" if fresh is None else "hit"
         beaten = bool(fitting) or self._on_demand or any(size >= tokens for size in self._trials.losing)
         return None, "eager" if beaten else "miss"
-
-    def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
-        """Returns the units' rows, as copies that no later replay touches.
-
-        Raises torch.OutOfMemoryError without room.
-        """
-        return self._runner.replay(graph, units)
-
-    def eager(self, units: Sequence[Unit]) -> Tensors:
-        """Returns the units' rows, run without a graph or padding, in several batches if memory is short for one."""
-        return self._runner.eager(units)
 
     def settle(self, seen: Mapping[int, int] | None) -> None:
         """Keeps the captured graphs that win and agree with eager; given `seen`, the best of these for it.
@@ -173,7 +163,7 @@ class AxisGraphs:
     def _new_trials(self) -> Trials | None:
         if self.store is None or self._capture is None:
             return None
-        return Trials(self.store, self._capture, self._runner, self._settings, self.stats)
+        return Trials(self.store, self._capture, self.runner, self._settings, self.stats)
 
     def _keep(self, sizes: Sequence[int]) -> None:
         """Frees all graphs but those of these sizes."""
@@ -188,3 +178,59 @@ def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:
     for index, unit in enumerate(units):
         indices.setdefault(unit.axis, []).append(index)
     return indices
+
+
+def user_budgets(paths: Sequence[GraphPath], settings: GraphSettings) -> dict[str, list[int]]:
+    """Returns the user's list of each path that has one. Raises BudgetError, with the remedy, for one without sense."""
+    known = [path.name for path in paths]
+    for name in settings.budgets if isinstance(settings.budgets, Mapping) else ():
+        if name not in known:
+            raise BudgetError(f"budgets names a path {name}; this encoder has {', '.join(known)}")
+    chosen = {}
+    for path in paths:
+        sizes = settings.budgets_of(path.name)
+        if sizes is not None and sizes != "auto":
+            chosen[path.name] = budgets.validate(path.name, sizes, path.least_tokens)
+    return chosen
+
+
+def wanted_sizes(
+    path: GraphPath, axis: Hashable, settings: GraphSettings, chosen: Sequence[int] | None
+) -> list[int]:
+    """Returns sizes in tokens, ascending; equivalent budgets are one. chosen: the user's, None to generate them.
+
+    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit, which must be None where
+    nothing is captured.
+    """
+    if chosen is None:
+        make = budgets.generate_finely if settings.budgets_of(path.name) == "auto" else budgets.generate
+        sizes = make(path.unit_tokens(axis), path.most_tokens(axis, settings.max_items))
+    else:
+        sizes = list(chosen)
+    held = sorted({path.captured_tokens(axis, size, settings.max_items) for size in sizes} - {0})
+    if chosen is not None and settings.memory_limit is not None:
+        for size in held:
+            needed = sum(like.nbytes for like in path.buffers(axis, size, META).values())
+            if needed > settings.memory_limit:
+                raise BudgetError(
+                    f"budgets of {path.name}: {size} tokens need {needed} bytes for their input alone, more than "
+                    f"memory_limit, {settings.memory_limit}: leave them out or raise it"
+                )
+    return held
+
+
+def due_sizes(
+    wanted: Sequence[int], observed: Mapping[int, int], known: Container[int], settings: GraphSettings
+) -> Iterator[int]:
+    """Yields the sizes to capture now, largest first: those that enough batches came for.
+
+    wanted: ascending. observed: how often batches of each number of tokens came. known: sizes already tried.
+    """
+    for below, size in reversed(list(pairwise([0, *wanted]))):
+        if size > settings.due_tokens or size in known or settings.capture_after is None:
+            continue
+        if (
+            sum(count for tokens, count in observed.items() if below < tokens <= size)
+            >= settings.capture_after
+        ):
+            yield size

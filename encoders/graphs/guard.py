@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -12,6 +13,27 @@ from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Replayed:
+    """A replay whose finiteness is checked once all batches have been launched.
+
+    members: its units' indices. checksum: on the device, finite if all of its outputs are.
+    """
+
+    graphs: AxisGraphs
+    graph: Graph
+    members: Sequence[int]
+    checksum: torch.Tensor
+
+
+def not_finite(replayed: Sequence[Replayed]) -> list[Replayed]:
+    """Returns the replays with outputs that are not finite. Waits for the device once for all of them."""
+    if not replayed:
+        return []
+    flags = torch.stack([entry.checksum for entry in replayed]).isfinite().tolist()
+    return [entry for entry, finite in zip(replayed, flags, strict=True) if not finite]
 
 
 class Guard:
@@ -32,7 +54,7 @@ class Guard:
         if not every or state.stats.replays % every:
             return None
         try:
-            expected = state.eager(units)
+            expected = state.runner.eager(units)
             apart = difference(outputs, expected)
             right = apart <= self._settings.parity_tolerance or not all_finite(expected)
         except torch.OutOfMemoryError:  # the replay's own results are still good
@@ -47,7 +69,7 @@ class Guard:
 
     def retry(self, state: AxisGraphs, graph: Graph, units: Sequence[Unit]) -> Tensors:
         """Returns eager's outputs for a replay that was not finite. If those are not finite either, the graph stays."""
-        outputs = state.eager(units)
+        outputs = state.runner.eager(units)
         state.stats.eager_batches += 1
         if all_finite(outputs):
             state.stats.nan_traps += 1

@@ -6,20 +6,17 @@ from dataclasses import replace
 
 import torch
 
-from encoders.graphs.axis_graphs import AxisGraphs, by_axis
-from encoders.graphs.batching.wanted import user_budgets, wanted_sizes
+from encoders.graphs.axis_graphs import AxisGraphs, by_axis, user_budgets, wanted_sizes
 from encoders.graphs.capturing.buffers import check_units
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture, Graph
 from encoders.graphs.capturing.checks import checksum
 from encoders.graphs.capturing.gate import working
 from encoders.graphs.capturing.store import GraphStore
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError, UnitError
-from encoders.graphs.guard import Guard
-from encoders.graphs.inputs.staging import Staging
-from encoders.graphs.inputs.transfers import CudaTransfers
-from encoders.graphs.path import GraphPath, Tensors, Unit, Use
-from encoders.graphs.results import EncodedUnit, Replayed, finished, not_finite
+from encoders.graphs.guard import Guard, Replayed, not_finite
+from encoders.graphs.path import EncodedUnit, GraphPath, Tensors, Unit, Use
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import CudaTransfers, Staging
 from encoders.graphs.stats import PathStats
 
 __all__ = ["EncodedUnit", "EncoderGraphManager"]
@@ -138,7 +135,7 @@ class EncoderGraphManager:
                 path = entry.graphs.path
                 chosen = [units[path.name][index] for index in entry.members]
                 outputs = self._guard.retry(entry.graphs, entry.graph, chosen)
-                done[path.name].update(finished(path, entry.members, chosen, outputs, "eager"))
+                done[path.name].update(_finished(path, entry.members, chosen, outputs, "eager"))
         for name, its_done in done.items():
             self._count(name, [unit.use for unit in its_done.values()])
         return {name: [done[name][index] for index in range(len(units[name]))] for name in units}
@@ -182,7 +179,7 @@ class EncoderGraphManager:
                             checksum=checksum(outputs),
                         )
                     )
-                done.update(finished(path, members, chosen, outputs, use))
+                done.update(_finished(path, members, chosen, outputs, use))
         return done
 
     def _count(self, name: str, uses: Sequence[Use]) -> None:
@@ -198,11 +195,11 @@ class EncoderGraphManager:
         outputs: Tensors = {}
         if graph is not None:
             try:
-                outputs = state.replay(graph, units)
+                outputs = state.runner.replay(graph, units)
             except torch.OutOfMemoryError:  # no room for its outputs: there may be for half as many
                 graph, use = None, "eager"
         if graph is None:
-            outputs = state.eager(units)
+            outputs = state.runner.eager(units)
             stats.eager_batches += 1
             return outputs, None, use
         tokens = sum(unit.tokens for unit in units)
@@ -257,3 +254,11 @@ class EncoderGraphManager:
     def _require_open(self) -> None:
         if self._closed:
             raise ManagerClosedError("this encoder graph manager was closed: make a new one")
+
+
+def _finished(
+    path: GraphPath, members: Sequence[int], units: Sequence[Unit], outputs: Tensors, use: Use
+) -> dict[int, EncodedUnit]:
+    """Returns each member's own rows, by its index."""
+    parts = path.split(outputs, units)
+    return {index: EncodedUnit(outputs=part, use=use) for index, part in zip(members, parts, strict=True)}

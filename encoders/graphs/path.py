@@ -32,6 +32,17 @@ class Unit:
     items: int = 1
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EncodedUnit:
+    """The result of one unit. outputs: its own rows; units of a batch share memory, which no later call touches.
+
+    use: "hit" if it was replayed, "miss" if no graph fitted, "eager" if no graph was to be used.
+    """
+
+    outputs: Tensors
+    use: Use
+
+
 class GraphPath(ABC):
     """One independent set of graphs. least_tokens: the smallest unit, which every budget must have room for."""
 

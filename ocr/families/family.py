@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from encoders.video_timing import VideoTiming
 from encoders.views import PageViews, UInt8Array
-from ocr.families.entries.known_model import ModelFacts, known_model
+from ocr.families.catalogue.known_model import ModelFacts, known_model
 from ocr.model_files.locate import read_json
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Family:
         tiles, which have settings. Raises CheckpointError for a file that is missing or says nothing usable.
     video_maker: returns what makes the views of videos; None for a model that reads none. Raises CheckpointError.
     files: patterns of further files that a reading depends on, besides weights, config.json and tokenizer.json.
-    has_entries: whether its models' prompts, formats, n-grams and licences are entries of entries/models.yaml.
+    has_entries: whether its models' prompts, formats, n-grams and licences are entries of catalogue/models.yaml.
     ngrams: of a family without entries; see ngram().
     """
 
@@ -119,7 +119,7 @@ class Family:
         return f"{licence.name}: commercial use is {licence.commercial}"
 
     def entry(self, facts: ModelFacts) -> str | None:
-        """Returns which entry of entries/models.yaml a model is taken for, and why; None without such entries."""
+        """Returns which entry of catalogue/models.yaml a model is taken for, and why; None without such entries."""
         known = known_model(facts) if self.has_entries else None
         return None if known is None else f"{known.model.name}, {known.reason}"
 

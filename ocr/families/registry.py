@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ocr.errors import CheckpointError
-from ocr.families.entries.known_model import ModelFacts
-from ocr.families.entries.published_models import published_models
+from ocr.families.catalogue.known_model import ModelFacts
+from ocr.families.catalogue.published_models import published_models
 from ocr.families.family import Family
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.versions import MODEL_TYPE as MINICPM
@@ -76,7 +76,7 @@ FAMILIES = (
         files=_PROCESSING,
     ),
     Family(
-        name="models that transformers loads (ocr/families/entries/models.yaml)",
+        name="models that transformers loads (ocr/families/catalogue/models.yaml)",
         module="ocr.families.published.published_reader",
         knows=lambda config: (
             config.get("model_type") in {kind for its in published_models() for kind in its.types}
@@ -113,7 +113,7 @@ def described(
     family = family_of(directory)
     if entry is not None and not family.has_entries:
         raise CheckpointError(
-            f"model_entry is {entry!r}, but {family.name} has no entries in ocr/families/entries/models.yaml; "
+            f"model_entry is {entry!r}, but {family.name} has no entries in ocr/families/catalogue/models.yaml; "
             "leave model_entry out for this model"
         )
     return family, ModelFacts(name=name_or_path, config=_config(directory), entry=entry)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
-from ocr.families.entries.known_model import ModelFacts
+from ocr.families.catalogue.known_model import ModelFacts
 from ocr.families.family import Family, Kind, VideoMaker
 from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode

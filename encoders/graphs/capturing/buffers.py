@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.errors import UnitError
-from encoders.graphs.inputs.staging import Staging, lay, num_rows
 from encoders.graphs.path import GraphPath, Tensors, Unit
+from encoders.graphs.staging import Staging, lay, num_rows
 
 META = torch.device("meta")
 

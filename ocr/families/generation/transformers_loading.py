@@ -11,7 +11,7 @@ from transformers import AutoModelForImageTextToText
 from transformers.utils.logging import disable_progress_bar, set_verbosity_error
 
 from ocr.errors import CheckpointError
-from ocr.families.entries.published_models import PublishedModel
+from ocr.families.catalogue.published_models import PublishedModel
 from ocr.families.family import Loading
 
 

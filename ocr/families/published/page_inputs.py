@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from encoders.views import PageViews
-from ocr.families.entries.published_models import PublishedModel
+from ocr.families.catalogue.published_models import PublishedModel
 from ocr.model.prompt import IMAGE_TAG
 
 

@@ -19,7 +19,7 @@ from encoders.native.vision_grid import Kind, VisionGrid
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
-from ocr.families.entries.known_model import known_model
+from ocr.families.catalogue.known_model import known_model
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
 from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals

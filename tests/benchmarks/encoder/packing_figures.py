@@ -22,8 +22,8 @@ from torch import Tensor
 
 from encoders.graphs.axis_graphs import by_axis
 from encoders.graphs.capturing.buffers import check_units
-from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.path import GraphPath, Unit
+from encoders.graphs.staging import Staging
 from encoders.vision_encoder import VisionEncoder
 from pipeline.bench.encoding.published_sizes import SIZES
 from pipeline.bench.encoding.subjects import random_subject
@@ -43,7 +43,7 @@ class _Done:
 
 
 class HostTransfers:
-    """Implements encoders.graphs.inputs.transfers.Transfers without a device: nothing leaves the slots."""
+    """Implements encoders.graphs.staging.Transfers without a device: nothing leaves the slots."""
 
     def host_memory(self, num_bytes: int) -> Tensor:
         return torch.zeros(num_bytes, dtype=torch.uint8)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from encoders.graphs.inputs.transfers import Event
+from encoders.graphs.staging import Event
 
 
 @dataclass(slots=True, eq=False)

@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from encoders.graphs.batching import trials
-from encoders.graphs.batching.latency import Latencies
-from encoders.graphs.batching.packing import Bounds, pack
+from encoders.graphs.batching.packing import Bounds, Latencies, pack
 from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Tensors

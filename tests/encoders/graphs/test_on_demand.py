@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from encoders.graphs.batching.wanted import due_sizes
+from encoders.graphs.axis_graphs import due_sizes
 from encoders.graphs.capturing.buffers import StaticBuffers
 from encoders.graphs.capturing.capture import Graph, Run
 from encoders.graphs.errors import GraphSettingsError, ManagerClosedError

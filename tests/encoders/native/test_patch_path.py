@@ -6,14 +6,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from encoders.graphs.batching.wanted import wanted_sizes
+from encoders.graphs.axis_graphs import wanted_sizes
 from encoders.graphs.capturing.buffers import have_room, input_rows
 from encoders.graphs.capturing.capture import CudaGraphCapture
 from encoders.graphs.errors import UnitError
-from encoders.graphs.inputs.staging import Staging
 from encoders.graphs.manager import EncodedUnit, EncoderGraphManager
 from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import Staging
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
 from encoders.native.towers import QwenVision

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.families.entries.published_models import published_models
+from ocr.families.catalogue.published_models import published_models
 from ocr.transcript import grounding
 from ocr.transcript.docling import markups
 from ocr.transcript.formats import parse

@@ -19,8 +19,8 @@ from encoders.video_timing import VideoTiming
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
-from ocr.families.entries import known_model
-from ocr.families.entries.published_models import Licence, published_models
+from ocr.families.catalogue import known_model
+from ocr.families.catalogue.published_models import Licence, published_models
 from ocr.families.registry import described, family_of
 from ocr.transcript import formats
 from pipeline.config import sources

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.graphs.batching.budgets import generate
-from encoders.graphs.batching.latency import Latencies
-from encoders.graphs.batching.packing import Batch, Bounds, pack, total_seconds
+from encoders.graphs.batching.packing import Batch, Bounds, Latencies, pack, total_seconds
 
 
 def latencies_of(sizes: list[int], launch: float = 4.0, per_token: float = 0.1) -> Latencies:

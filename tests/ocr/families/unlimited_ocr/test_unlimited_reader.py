@@ -18,7 +18,7 @@ from encoders.views import PageViews
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
-from ocr.families.entries.published_models import find_model
+from ocr.families.catalogue.published_models import find_model
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader, model_config
 from tests.encoders.deepseek.test_graph_paths import Winning

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from ocr.errors import ModelTableError
-from ocr.families.entries.published_models import PublishedModel, find_model, published_models, read_table
+from ocr.families.catalogue.published_models import PublishedModel, find_model, published_models, read_table
 from ocr.types import OutputFormat
 
 ENTRY = {

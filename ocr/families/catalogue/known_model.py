@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ocr.errors import CheckpointError
-from ocr.families.entries.published_models import PublishedModel, find_model, published_models
+from ocr.families.catalogue.published_models import PublishedModel, find_model, published_models
 
 # Where config.json has a language model's sizes, if not beside the other keys.
 _SECTIONS = ("text_config", "language_config", "llm_config")
@@ -54,7 +54,7 @@ def _named(entry: str, config: Mapping[str, Any]) -> PublishedModel:
     found = next(by_name, None) or find_model(entry)
     if found is None:
         raise CheckpointError(
-            f"model_entry: {entry!r} is no entry of ocr/families/entries/models.yaml and no repository of one; "
+            f"model_entry: {entry!r} is no entry of ocr/families/catalogue/models.yaml and no repository of one; "
             f"for this model choose {_choices(config)}"
         )
     if config.get("model_type") not in found.types:

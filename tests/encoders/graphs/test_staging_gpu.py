@@ -4,11 +4,10 @@ import pytest
 import torch
 
 from encoders.graphs.capturing.capture import CudaGraphCapture
-from encoders.graphs.inputs.staging import Staging
-from encoders.graphs.inputs.transfers import CudaTransfers, Event
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import CudaTransfers, Event, Staging
 from tests.encoders.graphs.capturing.test_capture_gpu import DeepViewPath
 from tests.encoders.graphs.toys import SequencePath
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ocr.errors import CheckpointError
-from ocr.families.entries.known_model import ModelFacts, known_model
+from ocr.families.catalogue.known_model import ModelFacts, known_model
 from ocr.families.registry import described, model_sha256
 from tests.ocr.families.unlimited_ocr.tiny_unlimited import save
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from encoders.graphs.capturing.buffers import StaticBuffers
-from encoders.graphs.inputs.staging import ALIGNMENT_BYTES, Staging
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import GraphPath
 from encoders.graphs.settings import GraphSettings
+from encoders.graphs.staging import ALIGNMENT_BYTES, Staging
 from tests.encoders.graphs.streams import LazyTransfers
 from tests.encoders.graphs.test_manager import assert_as_alone
 from tests.encoders.graphs.toys import CPU, SequencePath, SlicePath, ToyCapture, ViewPath
