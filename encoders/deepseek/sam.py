@@ -234,6 +234,14 @@ class SamEncoder(nn.Module):
                 sources.append(parameter)
         return self._tables.get(side, sources, lambda: self._compute_tables(side))
 
+    def prepare(self, side: int) -> list[Tensor]:
+        """Returns all of these tables' tensors."""
+        tables = self.tables(side)
+        found: list[Tensor | None] = [tables.pos_embed]
+        for relative in tables.rel_pos:
+            found += [] if relative is None else [relative.rows_qkd, relative.cols_qkd, relative.key_axes]
+        return [table for table in found if table is not None]
+
     def _compute_tables(self, side: int) -> SamTables:
         axes = key_axes(side, self.pos_embed) if self.config.use_rel_pos else None
         rel_pos = tuple(self._rel_pos(block, side, axes) for block in self.blocks)

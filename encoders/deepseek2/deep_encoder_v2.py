@@ -13,12 +13,13 @@ be captured, and global views and tiles of many pages are encoded in two indepen
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from encoders.deepseek.from_transformers import sam_of
 from encoders.deepseek.position_tables import TableCache
 from encoders.native.layers import feed_forward
 from encoders.pointwise import add_norm
+from encoders.square_views import ViewsModel
 
 if TYPE_CHECKING:
     from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
@@ -35,11 +36,13 @@ def num_queries(num_patches: int) -> int:
     return few if num_patches <= few else many
 
 
-class DeepEncoderV2(nn.Module):
+class DeepEncoderV2(ViewsModel):
     """The encoder of transformers' model, with the model's own tensors: no weight is held twice.
 
     In evaluation mode and without gradients.
     """
+
+    tile_px = 768
 
     def __init__(self, model: "DeepseekOcr2Model") -> None:
         super().__init__()
@@ -48,7 +51,7 @@ class DeepEncoderV2(nn.Module):
         self.query_encoder = tower.vision_encoder
         self.query_768, self.query_1024 = tower.query_768_resolution, tower.query_1024_resolution
         self.projector = model.multi_modal_projector
-        self.view_separator = model.view_separator
+        self.view_separator: Tensor = model.view_separator
         self._tables: TableCache[Tables] = TableCache()
         self.eval().requires_grad_(False)
 
@@ -56,15 +59,17 @@ class DeepEncoderV2(nn.Module):
         self._tables.clear()
         return super().train(mode)
 
+    @property
+    def separator(self) -> Tensor:
+        return self.view_separator
+
+    def num_tokens(self, size_px: int) -> int:
+        return num_queries((size_px // 64) ** 2)
+
     def prepare(self, size_px: int) -> list[Tensor]:
-        """Returns the tables for views of size_px, computed now, so that a later forward only reads them."""
         side = size_px // self.sam_model.config.patch_px
         with torch.no_grad():
-            sam, queries = self.sam_model.tables(side), self.tables((side // 4) ** 2)
-        found: list[Tensor | None] = [sam.pos_embed, *queries]
-        for relative in sam.rel_pos:
-            found += [] if relative is None else [relative.rows_qkd, relative.cols_qkd, relative.key_axes]
-        return [table for table in found if table is not None]
+            return [*self.sam_model.prepare(side), *self.tables((side // 4) ** 2)]
 
     def tables(self, num_patches: int) -> Tables:
         """Returns the tables for views of this many patches."""
@@ -80,16 +85,7 @@ class DeepEncoderV2(nn.Module):
         cos, sin = self.query_encoder.rotary_emb(like, position[None])
         return cos, sin, mask[None, None]
 
-    def encode_views(self, pixels: Tensor) -> Tensor:
-        """Returns tokens [B, Q, D] in the encoder's dtype for views of one resolution, uint8 [B, 3, S, S].
-
-        A CPU takes the views one by one, as DeepEncoder does.
-        """
-        if pixels.device.type == "cpu" and len(pixels) > 1 and not torch.is_grad_enabled():
-            return torch.cat([self._encode_views(view) for view in torch.split(pixels, 1)])
-        return self._encode_views(pixels)
-
-    def _encode_views(self, pixels: Tensor) -> Tensor:
+    def tokens_of(self, pixels: Tensor) -> Tensor:
         patches = self.sam_model(pixels).flatten(2).transpose(1, 2)
         B, P, _ = patches.shape
         queries = self.query_768 if num_queries(P) == NUM_QUERIES[0] else self.query_1024
@@ -105,6 +101,6 @@ class DeepEncoderV2(nn.Module):
         tokens: Tensor = self.projector(normed[:, P:])
         return tokens
 
-    def assemble(self, global_QD: Tensor, local_NQD: Tensor) -> Tensor:
-        """Returns one page's tokens in prompt order [T, D]: tiles row by row, global view, separator; no newlines."""
-        return torch.cat([local_NQD.flatten(0, 1), global_QD, self.view_separator[None]])
+    def raster(self, views_NQD: Tensor, grid: tuple[int, int]) -> Tensor:
+        """Returns the tokens of views one view after the other, without newlines."""
+        return views_NQD.flatten(0, 1)

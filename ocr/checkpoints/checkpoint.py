@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from encoders.deepseek.graph_paths import DeepSeekEncoder
+from encoders.square_views import SquareViewsEncoder
 from ocr.checkpoints.model_weights import fill
 from ocr.checkpoints.tensor_names import slots
 from ocr.errors import CheckpointError
@@ -63,12 +63,12 @@ class LoadedModel:
         """The device of its weights."""
         return self.model.device
 
-    def vision_encoder(self, mode: Mode) -> DeepSeekEncoder:
+    def vision_encoder(self, mode: Mode) -> SquareViewsEncoder:
         """Returns the vision encoder for pages tiled in a mode, its weights laid out as its device wants them."""
         spec = MODES[mode]
         if self.device.type == "cuda":
             self.model.encoder.store_channels_last()
-        return DeepSeekEncoder(self.model.encoder, spec.base_px, has_tiles=spec.crop)
+        return SquareViewsEncoder(self.model.encoder, spec.base_px, has_tiles=spec.crop)
 
     @property
     def output_format(self) -> OutputFormat:

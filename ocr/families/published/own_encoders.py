@@ -13,12 +13,12 @@ from torch import Tensor
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
-from encoders.deepseek2.view_paths import DeepSeek2VisionEncoder
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Use
 from encoders.native.grid_plans import PatchGeometry
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import GlmVision, HunyuanVision, LightOnVision, PaddleVision
+from encoders.square_views import SquareViewsEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageOutputs, VisionEncoder
@@ -127,7 +127,7 @@ def _picture(inputs: Mapping[str, Tensor], geometry: PatchGeometry, merge: int |
 def _deepseek2(model: Any, pictures: Any) -> OwnEncoder | None:
     """Returns DeepSeek-OCR-2's encoder of global views and tiles, of 1024 and 768 px, whose levels are fixed."""
     halves = {*pictures.image_mean, *pictures.image_std} == {0.5}
-    return OwnEncoder(encoder=DeepSeek2VisionEncoder(DeepEncoderV2(model)), views=_tiles) if halves else None
+    return OwnEncoder(encoder=SquareViewsEncoder(DeepEncoderV2(model)), views=_tiles) if halves else None
 
 
 def _tiles(inputs: Mapping[str, Tensor]) -> PageViews:

@@ -14,7 +14,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.deepseek.from_transformers import encoder_of, vision_config
-from encoders.deepseek.graph_paths import DeepSeekEncoder
+from encoders.square_views import SquareViewsEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.errors import CheckpointError
@@ -41,9 +41,9 @@ class UnlimitedReader(TransformersReader):
     views: UnlimitedViews
     prompt_ids: PromptIds
 
-    def vision_encoder(self, mode: Mode) -> DeepSeekEncoder:
+    def vision_encoder(self, mode: Mode) -> SquareViewsEncoder:
         """Returns the encoder. The mode is its processor's, not the configured one."""
-        return DeepSeekEncoder(self.encoder, self.views.side_px, has_tiles=self.views.has_tiles)
+        return SquareViewsEncoder(self.encoder, self.views.side_px, has_tiles=self.views.has_tiles)
 
     @torch.inference_mode()
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:

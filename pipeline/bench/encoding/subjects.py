@@ -12,14 +12,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
-from encoders.deepseek2.view_paths import TILE_PX, DeepSeek2VisionEncoder
 from encoders.minicpm.resampler import Resampler
 from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slices_encoder import SlicesEncoder
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import QwenVision
+from encoders.square_views import SquareViewsEncoder
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageEncoder
 from ocr.checkpoints.checkpoint import LoadedModel
@@ -115,7 +114,7 @@ def random_deepseek(device: torch.device, dtype: torch.dtype) -> OcrModel:
 def deepseek_subject(model: OcrModel) -> EncoderSubject:
     """Returns the encoder of a DeepSeek-OCR model that no checkpoint was loaded for."""
     return EncoderSubject(
-        encoder=DeepSeekEncoder(model.encoder), open_reference=partial(_deepseek_reference, model)
+        encoder=SquareViewsEncoder(model.encoder), open_reference=partial(_deepseek_reference, model)
     )
 
 
@@ -136,13 +135,14 @@ class LargerTiles:
     @property
     def most_px(self) -> int:
         """The pixels of a page beyond which its views show no more of it."""
-        return self.max_tiles * TILE_PX**2
+        return self.max_tiles * DeepEncoderV2.tile_px**2
 
     def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
         height, width, _ = pixels.shape
-        grid = choose_grid(width, height, self.max_tiles, TILE_PX)
-        return views(pixels, "gundam", self.max_tiles, grid, TILE_PX)
+        tile_px = DeepEncoderV2.tile_px
+        grid = choose_grid(width, height, self.max_tiles, tile_px)
+        return views(pixels, "gundam", self.max_tiles, grid, tile_px)
 
 
 def _deepseek2(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> EncoderSubject:
@@ -160,7 +160,7 @@ def _deepseek2(size: PublishedSize, device: torch.device, dtype: torch.dtype) ->
         )
     draw(model, device, dtype)
     return EncoderSubject(
-        encoder=DeepSeek2VisionEncoder(DeepEncoderV2(model)),
+        encoder=SquareViewsEncoder(DeepEncoderV2(model)),
         view_maker=LargerTiles(),
         open_reference=lambda: partial(page_tokens, model),
     )

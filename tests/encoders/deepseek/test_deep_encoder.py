@@ -76,22 +76,13 @@ def test_assembled_pages_equal_transformers(
         assert len(vision.tokens_TD) == vision.num_local + 8 * 9 + 1
 
 
-def test_a_batch_equals_its_pages_alone_whatever_their_sizes(encoder: DeepEncoder) -> None:
-    pages = [random_page(0), random_page(1, size=640), random_page(2, grid=(2, 1)), random_page(3)]
-    together = encoder.encode(pages, max_views=2)
-    for page, vision in zip(pages, together, strict=True):
-        (alone,) = encoder.encode([page])
-        assert relative_error(vision.tokens_TD, alone.tokens_TD) < 1e-5
-    assert encoder.encode([]) == []
-
-
 def test_rasters_run_across_the_page(encoder: DeepEncoder) -> None:
     """Every token of a tile carries its place on the page; read back in order, places must run row by row."""
     columns, rows, D = 3, 2, encoder.image_newline.numel()
     y, x = torch.meshgrid(torch.arange(rows * 10), torch.arange(columns * 10), indexing="ij")
     place = (y * columns * 10 + x).float()
     tiles = place.view(rows, 10, columns, 10).transpose(1, 2).reshape(rows * columns, 100, 1)
-    tokens = encoder.assemble(torch.full((64, D), -1.0), tiles.expand(-1, -1, D), (columns, rows))
+    tokens = encoder.assemble(torch.full((64, D), -1.0), tiles.expand(-1, -1, D), (columns, rows)).tokens_TD
     raster = tokens[: rows * 10 * (columns * 10 + 1)].view(rows * 10, columns * 10 + 1, D)
     assert torch.equal(raster[:, :-1, 0], place)
     assert (raster[:, -1] == encoder.image_newline).all()

@@ -62,7 +62,7 @@ def test_weights_are_shared_both_ways() -> None:
     ours = encoder_of(theirs)
     with torch.inference_mode():
         after = theirs.get_image_features(views / 127.5 - 1).pooler_output[0]
-        mine = ours.assemble(ours.encode_views(views)[0], torch.empty(0, 1, 64), (1, 1))
+        mine = ours.assemble(ours.encode_views(views)[0], torch.empty(0, 1, 64), (1, 1)).tokens_TD
     assert torch.equal(before, after)
     torch.testing.assert_close(mine, before, atol=1e-5, rtol=1e-5)
     storages = {weight.untyped_storage().data_ptr() for weight in ours.parameters()}

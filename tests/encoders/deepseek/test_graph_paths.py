@@ -7,11 +7,11 @@ import torch
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
-from encoders.deepseek.graph_paths import DeepSeekEncoder, deepseek_paths
 from encoders.deepseek.sam import SamConfig
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.square_views import SquareViewPath, SquareViewsEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
@@ -39,7 +39,7 @@ class Winning(EagerCapture):
 class Through:
     """Whole pages: both paths, and their tokens put together."""
 
-    def __init__(self, encoder: DeepSeekEncoder, manager: EncoderGraphManager) -> None:
+    def __init__(self, encoder: SquareViewsEncoder, manager: EncoderGraphManager) -> None:
         self.encoder, self.manager = encoder, manager
 
     def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
@@ -52,7 +52,7 @@ class Through:
 def pages_encoder(
     encoder: DeepEncoder, capture: Capture | None, device: torch.device = CPU, **settings: object
 ) -> tuple[Through, EncoderGraphManager]:
-    vision = DeepSeekEncoder(encoder, global_px=512)
+    vision = SquareViewsEncoder(encoder, global_px=512)
     assert vision.usual_axes == {"global": [512], "local": [640]}
     manager = EncoderGraphManager(vision.paths, GraphSettings(**settings), device, capture)  # type: ignore[arg-type]
     manager.warm_up(vision.usual_axes)
@@ -163,7 +163,7 @@ def test_changed_weights_are_noticed() -> None:
 
 
 def test_example_views_are_windows_of_one_noise(drawn_encoder: DeepEncoder) -> None:
-    path, _ = deepseek_paths(drawn_encoder)
+    path = SquareViewPath("global", drawn_encoder, 1024)
     units = path.examples(1024, 32 * 256 + 100)
     views = [unit.inputs["pixels"] for unit in units]
     assert [view.shape for view in views] == [(1, 3, 1024, 1024)] * 32
@@ -175,7 +175,7 @@ def test_example_views_are_windows_of_one_noise(drawn_encoder: DeepEncoder) -> N
 
 
 def test_units_share_the_pages_memory(drawn_encoder: DeepEncoder, pages: list[PageViews]) -> None:
-    path, _ = deepseek_paths(drawn_encoder)
+    path = SquareViewPath("global", drawn_encoder, 1024)
     tiles = pages[3].local_views
     units = path.units(tiles) + path.units(pages[1].local_views)
     assert units[2].inputs["pixels"].data_ptr() == tiles[2].ctypes.data

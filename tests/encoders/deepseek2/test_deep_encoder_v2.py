@@ -11,10 +11,10 @@ from transformers import DeepseekOcr2Config
 from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
 
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2, num_queries
-from encoders.deepseek2.view_paths import DeepSeek2VisionEncoder
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
+from encoders.square_views import SquareViewsEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
@@ -95,7 +95,7 @@ class Winning(EagerCapture):
 def read_pages(
     ours: DeepEncoderV2, pages: Sequence[PageViews], capture: Capture | None
 ) -> tuple[list[VisionTokens], dict[str, list[str]]]:
-    encoder = DeepSeek2VisionEncoder(ours, global_px=GLOBAL_PX, tile_px=TILE_PX)
+    encoder = SquareViewsEncoder(ours, global_px=GLOBAL_PX, tile_px=TILE_PX)
     manager = EncoderGraphManager(encoder.paths, GraphSettings(max_items=4, repeats=1), CPU, capture)
     manager.warm_up(dict(encoder.usual_axes))
     outputs, uses = {}, {}
@@ -156,7 +156,7 @@ def test_weights_are_shared(ours: DeepEncoderV2, theirs: DeepseekOcr2Model) -> N
     assert ours.sam_model.config.global_layers == (1,)
     others = sum(weight.numel() for weight in theirs.language_model.parameters())
     assert sum(weight.numel() for weight in names.values()) == theirs.num_parameters() - others
-    encoder = DeepSeek2VisionEncoder(ours)
+    encoder = SquareViewsEncoder(ours)
     assert encoder.num_bytes == 4 * sum(weight.numel() for weight in names.values())
     assert encoder.device == CPU
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.deepseek.graph_paths import DeepSeekPath
 from encoders.graphs.manager import EncoderGraphManager
+from encoders.square_views import SquareViewPath
 from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
@@ -126,7 +126,7 @@ def test_large_batches_are_captured_for_a_small_encoder_alone(
         monkeypatch.setattr(EncoderGraphManager, "_add", lambda *_: pytest.fail("captured"))
     encoder = open_encoder(loaded, config())
     pages = [random_page(seed, grid=(1, 1)) for seed in range(32)]
-    monkeypatch.setattr(DeepSeekPath, "forward", _no_model)
+    monkeypatch.setattr(SquareViewPath, "forward", _no_model)
     uses = []
     for _ in range(CAPTURE_AFTER + 2):
         encoder.begin_batch()
@@ -136,7 +136,7 @@ def test_large_batches_are_captured_for_a_small_encoder_alone(
     encoder.close()
 
 
-def _no_model(self: DeepSeekPath, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def _no_model(self: SquareViewPath, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {"tokens": torch.zeros(len(inputs["pixels"]), 64, 64)}
 
 

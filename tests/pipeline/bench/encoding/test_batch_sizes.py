@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from encoders.deepseek.graph_paths import DeepSeekEncoder
 from encoders.minicpm.slices_encoder import SlicesEncoder
+from encoders.square_views import SquareViewsEncoder
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from tests.encoders.deepseek.test_deep_encoder import random_page
 from tests.encoders.minicpm.tiny_vision import tiny_parts
@@ -19,7 +19,7 @@ def slices() -> SlicesEncoder:
 
 
 def test_tiles_of_all_pages_go_together_in_full_batches() -> None:
-    encoder = DeepSeekEncoder(tiny_model().encoder)
+    encoder = SquareViewsEncoder(tiny_model().encoder)
     pages = [random_page(seed, grid=(3, 1)) for seed in range(3)]
     seen = batch_sizes(encoder, [pages[:2], pages[2:]], max_items=4)
     side = pages[0].global_view.shape[-1]
