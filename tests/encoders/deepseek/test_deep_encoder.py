@@ -145,7 +145,7 @@ def test_every_parameter_learns(use_rel_pos: bool) -> None:
     redraw(encoder)
     pixels = torch.from_numpy(random_page(0).global_view)[None]
     tokens = encoder.encode_views(pixels)
-    page = encoder.assemble(tokens[0], tokens.new_empty(0, 100, config.embed_dim), (1, 1))
+    page = encoder.assemble(tokens[0], tokens[:0], (1, 1)).tokens_TD
     page.square().mean().backward()
     names = {name for name, _ in encoder.named_parameters()}
     assert any("rel_pos" in name for name in names) == use_rel_pos

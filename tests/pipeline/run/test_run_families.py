@@ -182,7 +182,7 @@ def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
     assert set(title) == {"c"}, "what it goes on with"
     assert row["markdown"] == f"# {title}"
     (block,) = row["blocks"]
-    assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", [0, 0, 45, 120])
+    assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", (0, 0, 45, 120))
 
 
 def test_what_another_prompt_makes_of_a_page_is_taken_as_written(
