@@ -1,21 +1,24 @@
 """Parses a model's output in whatever format it writes."""
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 from tokenizers import Tokenizer
 
 from ocr.transcript import grounding
 from ocr.transcript.docling import markups
-from ocr.transcript.kept_text import KeptText
 from ocr.transcript.layouts import det, json_layout
-from ocr.transcript.special_tokens import special_spans
-from ocr.transcript.untagged import html_tables, running_text
+from ocr.transcript.untagged import parse_html_tables, parse_text
 from ocr.types import Format, OutputFormat, ParsedText
 
 _FRONT_MATTER = re.compile(r"\s*+---[^\S\n]*+\n(?:[^\S\n]*+(?:[\w-]++:[^\n]*+)?\n)*---[^\S\n]*+(?:\n|\Z)")
+
+
+Span = tuple[int, int]
 
 
 class _OfRegions(Protocol):
@@ -51,7 +54,12 @@ def parse(
     matter are left out; blocks' raw_span is in raw all the same.
     """
     kept = _kept(raw, output_format, tokenizer)
-    parsed = _parsed(kept.text, output_format.name, width_px, height_px, page_number)
+    if (of_regions := _WITH_REGIONS.get(output_format.name)) is not None:
+        parsed = of_regions(kept.text, width_px=width_px, height_px=height_px, page_number=page_number)
+    elif output_format.name == "markdown_html_tables":
+        parsed = parse_html_tables(kept.text)
+    else:
+        parsed = parse_text(kept.text)
     if kept.text == raw:
         return parsed
     blocks = (
@@ -61,23 +69,68 @@ def parse(
     return replace(parsed, blocks=tuple(blocks))
 
 
-def _parsed(raw: str, name: Format, width_px: int, height_px: int, page_number: int) -> ParsedText:
-    if name in _WITH_REGIONS:
-        return _WITH_REGIONS[name](raw, width_px=width_px, height_px=height_px, page_number=page_number)
-    return html_tables.parse(raw) if name == "markdown_html_tables" else running_text.parse(raw)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptText:
+    """The text that is left. text_starts, raw_starts: where each kept part begins, in it and in the output."""
+
+    text: str
+    text_starts: tuple[int, ...]
+    raw_starts: tuple[int, ...]
+
+    @classmethod
+    def without(cls, raw: str, cuts: Iterable[Span]) -> "KeptText":
+        """Returns the output without these (start, end), which are in order and do not overlap."""
+        parts, text_starts, raw_starts = [], [0], [0]
+        length = at = 0
+        for start, end in cuts:
+            parts.append(raw[at:start])
+            length += start - at
+            at = end
+            text_starts.append(length)
+            raw_starts.append(end)
+        text = "".join((*parts, raw[at:]))
+        return cls(text=text, text_starts=tuple(text_starts), raw_starts=tuple(raw_starts))
+
+    def in_raw(self, span: Span) -> Span:
+        """Returns a span of the text as one of the output; what was cut at its ends is not part of it."""
+        start, end = span
+        if start == end:
+            return self._position(start), self._position(start)
+        return self._position(start), self._position(end - 1) + 1
+
+    def _position(self, index: int) -> int:
+        part = bisect_right(self.text_starts, index) - 1
+        return self.raw_starts[part] + index - self.text_starts[part]
 
 
 def _kept(raw: str, output_format: OutputFormat, tokenizer: Tokenizer) -> KeptText:
     """Returns the output without what is no part of its format."""
     name = output_format.name
-    cuts: list[tuple[int, int]] = []
+    cuts: list[Span] = []
     if not output_format.keeps_special_tokens:
-        cuts = list(special_spans(raw, tokenizer, lambda token: False))
+        cuts = list(_special_spans(raw, tokenizer, lambda token: False))
     elif name in _MARKUP:
-        cuts = list(special_spans(raw, tokenizer, _MARKUP[name]))
+        cuts = list(_special_spans(raw, tokenizer, _MARKUP[name]))
     kept = KeptText.without(raw, cuts)
     front = _FRONT_MATTER.match(kept.text) if output_format.front_matter else None
     if front is None:
         return kept
     end = kept.in_raw(front.span())[1]
     return KeptText.without(raw, [(0, end), *(cut for cut in cuts if cut[0] >= end)])
+
+
+def _special_spans(raw: str, tokenizer: Tokenizer, is_markup: Callable[[str], object]) -> Iterator[Span]:
+    """Yields (start, end) of each token that the tokenizer marks as special, but for the format's own markup.
+
+    The output is text by now: a page on which such a token is printed loses it, as with skip_special_tokens.
+    """
+    pattern = _pattern(tokenizer)
+    if pattern is not None:
+        yield from (match.span() for match in pattern.finditer(raw) if not is_markup(match[0]))
+
+
+@lru_cache(maxsize=2)
+def _pattern(tokenizer: Tokenizer) -> re.Pattern[str] | None:
+    added = tokenizer.get_added_tokens_decoder().values()
+    special = sorted({token.content for token in added if token.special and token.content}, reverse=True)
+    return re.compile("|".join(map(re.escape, special))) if special else None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ocr.transcript.plain_text import plain_text
+from ocr.transcript.untagged import paragraphs, tidy
 from ocr.types import Block, ParsedText
 
 LABELS = frozenset(
@@ -37,8 +37,8 @@ _BOXES = re.compile(rf"\s*+(?:\[\s*+{_BOX}\s*+(?:,\s*+{_BOX}\s*+)*\]|{_BOX})\s*+
 _BROKEN_BOXES = re.compile(r"\s*+\[\s*+\[[\d\s,.\-]*+(?:\]\s*+,\s*+\[[\d\s,.\-]*+)*\]?+\s*+\]?+")
 _STRAY_BOXES = re.compile(rf"<\|det\|>{_BROKEN_BOXES.pattern}")
 _STRAY_TAG = re.compile(r"<\|(?:/?ref|/?det|grounding)\|>")
-_PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n")
-_MANY_NEWLINES = re.compile(r"\n{3,}")
+_HEADING = re.compile(r"^#{1,6}[^\S\n]+", re.MULTILINE)
+_TABLE_TAG = re.compile(r"</?(?:table|thead|tbody|tfoot|tr|td|th)(?:\s[^<>]*)?>", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     ]
     separator = "\n" if lines_only else "\n\n"
     return ParsedText(
-        text=separator.join(filter(None, (plain_text(block) for block in blocks))),
+        text=separator.join(filter(None, map(_plain_text, blocks))),
         markdown=separator.join(_markdown(blocks, page_number)),
         blocks=tuple(blocks),
     )
@@ -110,11 +110,6 @@ def strip_tags(text: str) -> str:
     return _STRAY_TAG.sub("", _STRAY_BOXES.sub("", text))
 
 
-def tidy(text: str) -> str:
-    """Returns text with at most one empty line at a time, and none around it."""
-    return _MANY_NEWLINES.sub("\n\n", text).strip()
-
-
 def _replace_symbols(text: str) -> str:
     return text.replace("\\coloneqq", ":=").replace("\\eqqcolon", "=:")
 
@@ -122,13 +117,8 @@ def _replace_symbols(text: str) -> str:
 def _paragraphs(head: str) -> Iterator[Block]:
     """Yields the paragraphs before the first region. Where tags are dropped, they have no raw_span."""
     text = strip_tags(head)
-    ends = [match.span() for match in _PARAGRAPH_END.finditer(text)]
-    starts = [0, *(after for _, after in ends)]
-    for start, end in zip(starts, [*(before for before, _ in ends), len(text)], strict=True):
-        if paragraph := text[start:end].strip():
-            first = text.index(paragraph, start)
-            span = (first, first + len(paragraph)) if text == head else None
-            yield Block(label="text", text=paragraph, raw_span=span)
+    for block in paragraphs(text, 0, len(text)):
+        yield block if text == head else replace(block, raw_span=None)
 
 
 def _block(region: _Region, lines_only: bool, width_px: int, height_px: int) -> Block:
@@ -152,6 +142,17 @@ def to_pixels(
         int(x1 / 999 * width_px),
         int(y1 / 999 * height_px),
     )
+
+
+def _plain_text(block: Block) -> str:
+    """Returns the block's text without heading marks (titles) and table tags (a line a row, a tab a cell)."""
+    if block.label in ("title", "sub_title"):
+        return _HEADING.sub("", block.text)
+    if block.label != "table" and "<table>" not in block.text:
+        return block.text
+    text = re.sub(r"</t[dh]>\s*(?=<t[dh][\s>])", "\t", block.text, flags=re.IGNORECASE)
+    text = re.sub(r"</tr>\s*(?=<tr[\s>])", "\n", text, flags=re.IGNORECASE)
+    return _TABLE_TAG.sub("", text).strip()
 
 
 def _markdown(blocks: list[Block], page_number: int) -> Iterator[str]:

@@ -17,6 +17,7 @@ from ocr.transcript.docling.otsl import CELLS
 from ocr.transcript.docling.tree import Kind, Tag, tree
 from ocr.transcript.docling.tree_regions import regions
 from ocr.transcript.layouts.regions import page_text
+from ocr.transcript.untagged import unescaped
 from ocr.types import ParsedText
 
 _DOCTAGS_GRID, _DOCLANG_GRID = 500, 512
@@ -83,13 +84,13 @@ DOCLANG_TAG = re.compile(
 def parse_doctags(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> ParsedText:
     """Returns text, markdown and blocks of a page of width_px x height_px. Never raises, and loses nothing but tags."""
     root = tree(raw, map(_doctag, DOCTAG.finditer(raw)))
-    return page_text(regions(root, width_px, height_px, has_entities=False), page_number)
+    return page_text(regions(root, width_px, height_px), page_number)
 
 
 def parse_doclang(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> ParsedText:
     """Returns what `parse_doctags` returns."""
-    root = tree(raw, _doclang_tags(raw))
-    return page_text(regions(root, width_px, height_px, has_entities=True), page_number)
+    root = tree(raw, _doclang_tags(raw), unescaped)
+    return page_text(regions(root, width_px, height_px), page_number)
 
 
 def _doctag(match: re.Match[str]) -> Tag:

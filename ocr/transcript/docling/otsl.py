@@ -36,7 +36,8 @@ def table(rows: Sequence[Sequence[Cell]]) -> tuple[str, str]:
     merged = _merged(rows, owners)
     plain = "\n".join("\t".join(_on_a_line(cell.text, " ") for cell in row) for row in merged).strip("\n")
     spans = any(cell.rows > 1 or cell.columns > 1 for row in merged for cell in row)
-    return (_html(merged) if spans else _github(merged)), plain
+    html_rows = (f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in merged)
+    return (f"<table>{''.join(html_rows)}</table>" if spans else _github(merged)), plain
 
 
 def _owners(rows: Sequence[Sequence[Cell]]) -> dict[_Place, _Place]:
@@ -85,10 +86,6 @@ def _github(rows: Sequence[Sequence[Cell]]) -> str:
     lines[0] += [""] * (width - len(lines[0]))
     lines.insert(1, ["---"] * width)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _html(rows: Sequence[Sequence[Cell]]) -> str:
-    return "<table>" + "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows) + "</table>"
 
 
 def _html_cell(cell: Cell) -> str:

@@ -4,7 +4,7 @@ Nothing but tags is dropped: what is no tag where it stands is text. Elements th
 begin, at the latest with the output.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -44,11 +44,12 @@ class Tag:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """Text between tags. start: in the output. is_literal: without entities."""
+    """Text between tags: the characters that it stands for. start, end: in the output. is_text: is no white space."""
 
     text: str
     start: int
-    is_literal: bool = False
+    end: int
+    is_text: bool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,21 +64,22 @@ class Element:
     children: "list[Element | Run]" = field(default_factory=list)
 
 
-def tree(raw: str, tags: Iterable[Tag]) -> Element:
-    """Returns the output as one element "page"."""
-    builder = _Builder()
+def tree(raw: str, tags: Iterable[Tag], characters: Callable[[str], str] = str) -> Element:
+    """Returns the output as one element "page". characters: returns what text stands for, with entities say."""
+    builder = _Builder(characters)
     at = 0
     for tag in tags:
         if builder.takes(tag):
-            builder.text(raw, at, tag.start)
+            builder.text(raw[at : tag.start], at)
             builder.tag(tag)
             at = tag.end
-    builder.text(raw, at, len(raw))
+    builder.text(raw[at:], at)
     return builder.ended(len(raw))
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, characters: Callable[[str], str]) -> None:
+        self._characters = characters
         self._open = [Element(name="page", start=0)]
 
     def takes(self, tag: Tag) -> bool:
@@ -89,23 +91,26 @@ class _Builder:
             return tag.kind == "close"
         return name not in ("code", "content") or tag.name in _IN_CODE
 
-    def text(self, raw: str, start: int, end: int) -> None:
-        if start < end:
-            self._open[-1].children.append(Run(text=raw[start:end], start=start))
+    def text(self, raw: str, start: int, *, is_literal: bool = False) -> None:
+        if raw:
+            text = raw if is_literal else self._characters(raw)
+            run = Run(text=text, start=start, end=start + len(raw), is_text=bool(raw.strip()))
+            self._open[-1].children.append(run)
 
     def tag(self, tag: Tag) -> None:
         if tag.name == "property":
             return
         if tag.name == "cdata":
-            run = Run(text=tag.attributes["text"], start=tag.start, is_literal=True)
-            self._open[-1].children.append(run)
+            self.text(tag.attributes["text"], tag.start, is_literal=True)
         elif tag.name == "location":
             if "share" in tag.attributes:
                 self._open[-1].shares.append(float(tag.attributes["share"]))
         elif tag.name in ("class", "language", "label"):
             self._open[-1].attributes.update(tag.attributes)
         elif tag.kind == "close":
-            self._close(tag)
+            within = [depth for depth, element in enumerate(self._open) if element.name == tag.name]
+            if within and within[-1] > 0:
+                self._close_from(within[-1], tag.end)
         else:
             self._begin(tag)
 
@@ -135,11 +140,6 @@ class _Builder:
             self._close_from(within[-1] + 1, tag.start)
         elif len(self._open) < _DEEPEST:
             self._begin(Tag(name=default, start=tag.start, end=tag.start))
-
-    def _close(self, tag: Tag) -> None:
-        within = [depth for depth, element in enumerate(self._open) if element.name == tag.name]
-        if within and within[-1] > 0:
-            self._close_from(within[-1], tag.end)
 
     def _close_from(self, depth: int, end: int) -> None:
         while len(self._open) > depth:

@@ -5,13 +5,12 @@ Each region has its text twice, all that is in its element: with markdown's sign
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from ocr.transcript.docling.otsl import CELLS, Cell, table
 from ocr.transcript.docling.tree import INLINE, TABLES, Element, Run
 from ocr.transcript.layouts.regions import Region, box_around
-from ocr.transcript.untagged.entities import unescaped
 
 # Elements of one text, and their labels.
 _TEXTS = {
@@ -25,8 +24,9 @@ _CAPTIONS = {
     "table": "table_caption",
     "code": "code_caption",
 }
-_BULLET = re.compile(r"[•·◦▪‣●○■□–—*∙-]\s++")
+_BULLET = re.compile(r"\A[•·◦▪‣●○■□–—*∙-]\s++")
 _NUMBER = re.compile(r"\(?+\w{1,4}+[.)]")
+_EMPTY_LINES = re.compile(r"\A(?:[^\S\n]*+\n)*")
 _INDENT = " " * 4
 _FENCES = re.compile(r"`{3,}+")
 _AROUND = {
@@ -42,24 +42,14 @@ _BOXES = {"selected": "☑ ", "unselected": "☐ "}
 _ON_ONE_LINE = frozenset({"inline", "field_item"})
 
 
-def regions(root: Element, width_px: int, height_px: int, *, has_entities: bool) -> Iterator[Region]:
-    """Yields the regions of a page of this size. has_entities: whether its text has XML's entities."""
-    yield from _Regions(width_px, height_px, has_entities).within(root)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Writing:
-    """How texts are written. markdown: with its signs. entities: XML's stand for characters."""
-
-    markdown: bool
-    entities: bool
+def regions(root: Element, width_px: int, height_px: int) -> Iterator[Region]:
+    """Yields the regions of a page of this size."""
+    yield from _Regions(width_px, height_px).within(root)
 
 
 class _Regions:
-    def __init__(self, width_px: int, height_px: int, has_entities: bool) -> None:
+    def __init__(self, width_px: int, height_px: int) -> None:
         self._size_px = width_px, height_px
-        self._marked = _Writing(markdown=True, entities=has_entities)
-        self._plain = _Writing(markdown=False, entities=has_entities)
 
     def within(self, parent: Element, skipped: frozenset[str] = frozenset()) -> Iterator[Region]:
         """Yields the regions among an element's children. What lies between them is text of no known place."""
@@ -75,7 +65,7 @@ class _Regions:
 
     def _is_amid(self, loose: Iterable[Element | Run]) -> bool:
         """Returns whether an inline element would continue text that no element holds."""
-        return any(isinstance(part, Element) or part.text.strip() for part in loose)
+        return any(isinstance(part, Element) or part.is_text for part in loose)
 
     def _loose(self, parts: list[Element | Run]) -> Iterator[Region]:
         held = Element(name="text", start=0, children=parts)
@@ -91,7 +81,8 @@ class _Regions:
         elif name == "caption":
             yield self._text(element, _CAPTIONS.get(parent.name, "figure_caption"))
         elif name == "formula":
-            yield self._formula(element)
+            plain = _text_of(element, marked=False)
+            yield self._region(element, "equation", f"$${plain}$$" if plain else "", plain)
         elif name == "code":
             yield from self._code(element)
         elif name == "picture":
@@ -118,7 +109,7 @@ class _Regions:
         )
 
     def _text(self, element: Element, label: str) -> Region:
-        return self._region(element, label, _text_of(element, self._marked), _text_of(element, self._plain))
+        return self._region(element, label, _text_of(element, marked=True), _text_of(element, marked=False))
 
     def _heading(self, element: Element) -> Region:
         """Returns a title for the first level, else a sub_title. That of a form's fields counts from the second."""
@@ -129,15 +120,11 @@ class _Regions:
         marked = f"{'#' * min(level, 6)} {' '.join(made.markdown.split())}" if made.markdown else ""
         return replace(made, markdown=marked)
 
-    def _formula(self, element: Element) -> Region:
-        plain = _text_of(element, self._plain)
-        return self._region(element, "equation", f"$${plain}$$" if plain else "", plain)
-
     def _code(self, element: Element) -> Iterator[Region]:
         for caption in _captions(element):
             yield self._text(caption, "code_caption")
-        code = _code_of(element, self._plain)
-        if code:
+        # As it stands, but for captions and for empty lines around it.
+        if code := _EMPTY_LINES.sub("", "".join(_verbatim(element))).rstrip():
             fence = "`" * max([3, *(len(run) + 1 for run in _FENCES.findall(code))])
             language = element.attributes.get("language", element.attributes.get("value", "")).lower()
             marked = f"{fence}{language}\n{code}\n{fence}"
@@ -154,7 +141,7 @@ class _Regions:
             if isinstance(child, Element) and child.name == "nl":
                 rows.append([])
             elif isinstance(child, Element) and child.name in CELLS:
-                rows[-1].append(Cell(kind=child.name, text=_text_of(child, self._plain)))
+                rows[-1].append(Cell(kind=child.name, text=_text_of(child, marked=False)))
         marked, plain = table([row for row in rows if row])
         cells = replace(element, children=[child for child in element.children if _is_cell(child)])
         if marked or element.shares:
@@ -181,12 +168,19 @@ class _Regions:
 
     def _item(self, element: Element, ordinal: int | None, depth: int) -> Iterator[Region]:
         apart = frozenset({"list", "picture", *TABLES})
-        plain = " ".join(_text_of(element, self._plain, apart).split("\n"))
-        marked = " ".join(_text_of(element, self._marked, apart).split("\n"))
+        plain, marked = (
+            _text_of(element, marked=marked, without=apart).replace("\n", " ") for marked in (False, True)
+        )
         if plain:
             own = [child for child in element.children if isinstance(child, Run) or child.name not in apart]
-            held = replace(element, children=own, shares=element.shares or _shares(own))
-            yield self._region(held, "list", _INDENT * depth + _bulleted(marked, ordinal), plain)
+            # Its own locations may lack, as they are its texts'.
+            shares = [share for child in own if isinstance(child, Element) for share in child.shares]
+            held = replace(element, children=own, shares=element.shares or shares)
+            if ordinal is None:
+                marked = "- " + _BULLET.sub("", marked, count=1)
+            elif not _NUMBER.match(marked):
+                marked = f"{ordinal}. {marked}"
+            yield self._region(held, "list", _INDENT * depth + marked, plain)
         for child in element.children:
             if isinstance(child, Element) and child.name in apart:
                 yield from self._list(child, depth + 1) if child.name == "list" else self._of(child, element)
@@ -207,36 +201,14 @@ def _captions(element: Element) -> Iterator[Element]:
             yield from [child] if child.name == "caption" else _captions(child)
 
 
-def _shares(children: Iterable[Element | Run]) -> list[float]:
-    """Returns the locations of an item's text elements. Its own may lack, as they are the text's."""
-    return [share for child in children if isinstance(child, Element) for share in child.shares]
+def _text_of(element: Element, *, marked: bool, without: frozenset[str] = frozenset()) -> str:
+    """Returns an element's text without white space around its lines.
 
-
-def _bulleted(text: str, ordinal: int | None) -> str:
-    if ordinal is None:
-        return "- " + _BULLET.sub("", text, count=1) if _BULLET.match(text) else f"- {text}"
-    return text if _NUMBER.match(text) else f"{ordinal}. {text}"
-
-
-def _text_of(element: Element, writing: _Writing, without: frozenset[str] = frozenset()) -> str:
-    """Returns an element's text without white space around its lines. without: children that are left out."""
-    text = "".join(_flow(element, writing, without))
+    marked: with markdown's signs. without: children that are left out.
+    """
+    text = "".join(_flow(element, marked, without))
     lines = [" ".join(text.split())] if element.name in _ON_ONE_LINE else text.split("\n")
     return "\n".join(filter(None, map(str.strip, lines)))
-
-
-def _code_of(element: Element, writing: _Writing) -> str:
-    """Returns the text of a code element as it stands, but for its captions and for empty lines around it."""
-    text = "".join(_verbatim(element, writing))
-    first = re.match(r"(?:[^\S\n]*+\n)*", text)
-    return text[first.end() if first else 0 :].rstrip()
-
-
-def _characters(run: Run, writing: _Writing) -> str:
-    """Returns the characters that a run stands for."""
-    if not writing.entities or run.is_literal:
-        return run.text
-    return unescaped(run.text)
 
 
 def _runs(element: Element) -> Iterator[Run]:
@@ -250,43 +222,40 @@ def _runs(element: Element) -> Iterator[Run]:
 
 def _span_of(element: Element) -> tuple[int, int]:
     """Returns (start, end) in the output: of the element's text, or of its tags if it has none."""
-    found = [run for run in _runs(element) if run.text.strip()]
-    if not found:
-        return element.start, element.end
-    return found[0].start, found[-1].start + len(found[-1].text)
+    found = [run for run in _runs(element) if run.is_text]
+    return (found[0].start, found[-1].end) if found else (element.start, element.end)
 
 
-def _flow(element: Element, writing: _Writing, without: frozenset[str]) -> Iterator[str]:
+def _flow(element: Element, marked: bool, without: frozenset[str] = frozenset()) -> Iterator[str]:
     separator = " " if element.name in _ON_ONE_LINE else "\n"
     yield _BOXES.get(element.attributes.get("class", ""), "")
     for child in element.children:
         if isinstance(child, Run):
-            yield _characters(child, writing)
+            yield child.text
         elif child.name == "checkbox":
             yield _BOXES.get(child.attributes.get("class", ""), _BOXES["unselected"])
         elif child.name in CELLS:
-            yield from (" ", *_flow(child, writing, frozenset()))
+            yield from (" ", *_flow(child, marked))
         elif child.name in ("marker", "key", "value", "hint"):
-            yield from (" ", *_flow(child, writing, frozenset()), " ")
+            yield from (" ", *_flow(child, marked), " ")
         elif child.name in INLINE:
-            yield _styled(child, writing)
+            yield _styled(child, marked)
         elif child.name not in without:
-            yield from (separator, *_flow(child, writing, frozenset()), separator)
+            yield from (separator, *_flow(child, marked), separator)
 
 
-def _styled(element: Element, writing: _Writing) -> str:
-    is_verbatim = element.name in ("code", "formula")
-    inner = "".join(_flow(element, replace(writing, markdown=False) if is_verbatim else writing, frozenset()))
+def _styled(element: Element, marked: bool) -> str:
+    inner = "".join(_flow(element, marked and element.name not in ("code", "formula")))
     text = inner.strip()
-    if not writing.markdown or not text:
+    if not marked or not text:
         return inner
     before, after = _AROUND.get(element.name, ("", ""))
     return inner.replace(text, before + text + after, 1)
 
 
-def _verbatim(element: Element, writing: _Writing) -> Iterator[str]:
+def _verbatim(element: Element) -> Iterator[str]:
     for child in element.children:
         if isinstance(child, Run):
-            yield _characters(child, writing)
+            yield child.text
         elif child.name != "caption":
-            yield from _verbatim(child, writing)
+            yield from _verbatim(child)

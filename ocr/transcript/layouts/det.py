@@ -9,9 +9,9 @@ Source: baidu/Unlimited-OCR, README.md.
 import re
 from itertools import pairwise
 
-from ocr.transcript.grounding import LABELS, read_boxes, strip_tags, tidy, to_pixels
+from ocr.transcript.grounding import LABELS, read_boxes, strip_tags, to_pixels
 from ocr.transcript.layouts.regions import Region, headed, page_text, unmarked
-from ocr.transcript.untagged.running_text import paragraphs
+from ocr.transcript.untagged import paragraphs, tidy
 from ocr.types import ParsedText
 
 _REGION = re.compile(

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ocr.transcript.grounding import LABELS, tidy
+from ocr.transcript.grounding import LABELS
 from ocr.transcript.layouts.regions import Region, box_around, headed, is_label, label_of, page_text, unmarked
-from ocr.transcript.untagged import running_text
+from ocr.transcript.untagged import parse_text, tidy
 from ocr.types import ParsedText
 
 _BOXES = ("bbox", "bbox_2d", "box", "box_2d", "block_bbox")
@@ -54,7 +54,7 @@ def parse(raw: str, *, width_px: int, height_px: int, page_number: int = 1) -> P
     """
     items = list(_items(raw))
     if not any(item.values for item in items):
-        return running_text.parse(raw)
+        return parse_text(raw)
     scale = _scale([_box(item.values) for item in items if item.values], width_px, height_px)
     regions = (_region(item, scale, width_px, height_px) for item in items)
     return page_text((region for region in regions if region is not None), page_number)
@@ -133,10 +133,11 @@ def _region(item: _Item, scale: tuple[float, float] | None, width_px: int, heigh
     label = label_of(kind, LABELS)
     if not text and not is_label(kind, LABELS):
         text = _whole(kind)
+    is_bare = label == "equation" and text and not text.startswith(("$", "\\[", "\\(", "\\begin"))
     shares = [number / scale[place % 2] for place, number in enumerate(box)] if box and scale else []
     return Region(
         label=label,
-        markdown=_formula(text) if label == "equation" else headed(label, text),
+        markdown=f"$${text}$$" if is_bare else headed(label, text),
         plain=unmarked(label, text),
         box_px=box_around(shares, width_px, height_px),
         raw_span=item.span,
@@ -152,11 +153,6 @@ def _text(values: Mapping[str, Any]) -> str | None:
 def _whole(text: str) -> str:
     """Returns text without halves of characters, which JSON can hold and a file cannot."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
-
-
-def _formula(text: str) -> str:
-    is_marked = not text or text.startswith(("$", "\\[", "\\(", "\\begin"))
-    return text if is_marked else f"$${text}$$"
 
 
 def _box(values: Mapping[str, Any]) -> Sequence[float] | None:

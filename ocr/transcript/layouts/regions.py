@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ocr.transcript.untagged.html_tables import plain_tables
+from ocr.transcript.untagged import plain_tables
 from ocr.types import Block, ParsedText
 
 # What document models call a region, where LABELS (ocr.transcript.grounding) has another word for it.

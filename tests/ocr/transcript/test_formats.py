@@ -1,16 +1,19 @@
 """Every format goes to its parser, without special tokens and front matter that are no part of it."""
 
+from itertools import accumulate
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from ocr.families.catalogue.published_models import published_models
 from ocr.transcript import grounding
 from ocr.transcript.docling import markups
-from ocr.transcript.formats import parse
+from ocr.transcript.formats import KeptText, parse
 from ocr.transcript.layouts import det, json_layout
-from ocr.transcript.untagged import html_tables, running_text
+from ocr.transcript.untagged import parse_html_tables, parse_text
 from ocr.types import Format, OutputFormat, ParsedText
 
 SPECIAL = ("<|im_start|>", "<|im_end|>", "<pad>", "<pad>s", "<text>", "<loc_5>", "<table>", "<|ref|>")
@@ -56,10 +59,10 @@ def test_each_format_is_parsed_by_its_own_rules(name: Format) -> None:
     )
     size = {"width_px": 100, "height_px": 200, "page_number": 3}
     expected = {
-        "text": running_text.parse(raw),
-        "markdown": running_text.parse(raw),
-        "latex": running_text.parse(raw),
-        "markdown_html_tables": html_tables.parse(raw),
+        "text": parse_text(raw),
+        "markdown": parse_text(raw),
+        "latex": parse_text(raw),
+        "markdown_html_tables": parse_html_tables(raw),
         "doctags": markups.parse_doctags(raw, **size),
         "doclang": markups.parse_doclang(raw, **size),
         "json_layout": json_layout.parse(raw, **size),
@@ -131,3 +134,20 @@ def test_what_is_no_front_matter_stays(raw: str) -> None:
 def test_front_matter_alone_is_a_page_without_text() -> None:
     parsed = page("---\nprimary_language: null\n---", "markdown", front_matter=True)
     assert (parsed.text, parsed.blocks) == ("", ())
+
+
+@given(st.lists(st.tuples(st.text("ab", max_size=4), st.booleans()), max_size=10), st.data())
+def test_spans_in_the_text_are_those_of_the_same_characters_in_the_output(
+    parts: list[tuple[str, bool]], data: st.DataObject
+) -> None:
+    raw = "".join(part for part, _ in parts)
+    ends = list(accumulate(len(part) for part, _ in parts))
+    cuts = [(end - len(part), end) for end, (part, is_kept) in zip(ends, parts, strict=True) if not is_kept]
+    kept = KeptText.without(raw, cuts)
+    left = [place for place in range(len(raw)) if not any(start <= place < end for start, end in cuts)]
+    assert kept.text == "".join(raw[place] for place in left)
+    if left:
+        first = data.draw(st.integers(0, len(left) - 1))
+        last = data.draw(st.integers(first, len(left) - 1))
+        assert kept.in_raw((first, last + 1)) == (left[first], left[last] + 1)
+        assert kept.in_raw((first, first)) == (left[first], left[first])

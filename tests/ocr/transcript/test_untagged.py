@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.transcript.untagged.html_tables import parse
+from ocr.transcript import grounding
+from ocr.transcript.untagged import parse_html_tables, parse_text
 from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost
 
@@ -15,7 +16,7 @@ def test_tables_become_rows_and_nothing_else_changes() -> None:
         "</table>\nafter &amp;\n\n\n\n<TABLE><tr><td>x<table><tr><td>in</td></tr></table></td></tr></TABLE>"
         "end <table><tr><td>cut"
     )
-    parsed = parse(raw)
+    parsed = parse_html_tables(raw)
     assert parsed.markdown == raw.replace("\n\n\n\n", "\n\n")
     assert parsed.text == (
         "# Prices <1 & more\n\nName\tAge\n\tA & B\nAT&T\t1 2\nafter &amp;\n\nx   in\nend\ncut"
@@ -37,7 +38,7 @@ TAGS = st.sampled_from(
 @given(st.lists(st.one_of(WORDS, TAGS), max_size=30))
 def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
     raw = "".join(pieces)
-    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parse(raw)) == []
+    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parse_html_tables(raw)) == []
 
 
 @pytest.mark.parametrize(
@@ -45,4 +46,17 @@ def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
 )
 def test_parsing_is_linear(unit: str) -> None:
     raw = "<table><tr><td>" + " " * 20_000 + unit * 5_000
-    assert effort(lambda: parse(raw)) < 130
+    assert effort(lambda: parse_html_tables(raw)) < 130
+
+
+def test_text_is_read_as_deepseeks_without_regions_is() -> None:
+    raw = " First line\nsecond | a |\n\n\n\nThird $x$ [1, 2]\n  \n# fourth\n"
+    assert parse_text(raw) == grounding.parse(raw, width_px=10, height_px=10)
+    assert [block.raw_span for block in parse_text(raw).blocks] == [
+        block.raw_span for block in grounding.parse(raw, width_px=10, height_px=10).blocks
+    ]
+
+
+def test_tags_of_other_formats_stay() -> None:
+    raw = "<|det|>[[1, 2]] <text>a</text>"
+    assert parse_text(raw).text == parse_text(raw).markdown == raw

@@ -1,13 +1,14 @@
-"""Parses markdown whose tables are HTML."""
+"""Parses output without regions: text that is taken as it stands (markdown, LaTeX, plain), and HTML tables in it."""
 
+import html
 import re
 from collections.abc import Iterator
 
-from ocr.transcript.grounding import tidy
-from ocr.transcript.untagged.entities import unescaped
-from ocr.transcript.untagged.running_text import paragraphs
 from ocr.types import Block, ParsedText
 
+_MANY_NEWLINES = re.compile(r"\n{3,}")
+_END = re.compile(r"\n[^\S\n]*+\n")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,7}|#x[0-9A-Fa-f]{1,6});")
 _TABLE = re.compile(r"<(/?)table(?:\s[^<>]*+)?>", re.IGNORECASE)
 _PART = re.compile(r"</?(?:thead|tbody|tfoot|colgroup|col)(?:\s[^<>]*+)?/?>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
@@ -16,7 +17,33 @@ _NEXT_ROW = re.compile(r"</(?:tr|caption)>\s*+<tr(?:\s[^<>]*+)?>", re.IGNORECASE
 _TAG = re.compile(r"</?(?:table|tr|td|th|caption)(?:\s[^<>]*+)?>", re.IGNORECASE)
 
 
-def parse(raw: str) -> ParsedText:
+def tidy(text: str) -> str:
+    """Returns text with at most one empty line at a time, and none around it."""
+    return _MANY_NEWLINES.sub("\n\n", text).strip()
+
+
+def unescaped(text: str) -> str:
+    """Returns text with characters for entities. An ampersand that begins none of them, as in AT&T, stays."""
+    return _ENTITY.sub(lambda match: html.unescape(match[0]), text)
+
+
+def parse_text(raw: str) -> ParsedText:
+    """Returns the output as text and as markdown, its paragraphs as blocks without boxes. Never raises."""
+    text = tidy(raw)
+    return ParsedText(text=text, markdown=text, blocks=tuple(paragraphs(raw, 0, len(raw))))
+
+
+def paragraphs(raw: str, start: int, end: int) -> Iterator[Block]:
+    """Yields the paragraphs of a part of the output."""
+    ends = [match.span() for match in _END.finditer(raw, start, end)]
+    starts = [start, *(after for _, after in ends)]
+    for first, last in zip(starts, [*(before for before, _ in ends), end], strict=True):
+        if paragraph := raw[first:last].strip():
+            at = raw.index(paragraph, first)
+            yield Block(label="text", text=paragraph, raw_span=(at, at + len(paragraph)))
+
+
+def parse_html_tables(raw: str) -> ParsedText:
     """Returns the output as markdown; as text, tables with a line a row and a tab a cell. Never raises.
 
     Blocks are tables, and the paragraphs between them, without boxes.
