@@ -24,11 +24,6 @@ def cells(widths: Sequence[int], name: str, *columns: str) -> str:
     )
 
 
-def told(values: dict[str, Any]) -> str:
-    """Returns names and values on one line."""
-    return ", ".join(f"{key} {value}" for key, value in values.items())
-
-
 def known(option: str, names: str, choices: Sequence[str]) -> tuple[str, ...]:
     """Returns the names of an option's value, "a,b". Raises: ConfigError for one that is no choice."""
     found = tuple(name.strip() for name in names.split(","))

@@ -38,17 +38,8 @@ def page_tokens(model: Any, pages: Sequence[PageViews]) -> list[Tensor]:
     return list(found.pooler_output)
 
 
-def view_tokens(model: Any, pixels: Tensor) -> Tensor:
-    """Returns the tokens [B, g*g, D] of views [B, 3, S, S] uint8 on the model's device, without newlines."""
-    features = model.vision_tower(_normalised(model, pixels)).last_hidden_state
-    tokens: Tensor = model.multi_modal_projector(features)
-    return tokens
-
-
 def _stacked(model: Any, views: Sequence[UInt8Array]) -> Tensor:
-    return _normalised(model, torch.stack([torch.from_numpy(view) for view in views]))
-
-
-def _normalised(model: Any, pixels: Tensor) -> Tensor:
     like = next(model.parameters())
-    return (pixels.to(like.device) / 127.5 - 1).to(like.dtype)
+    return (torch.stack([torch.from_numpy(view) for view in views]).to(like.device) / 127.5 - 1).to(
+        like.dtype
+    )

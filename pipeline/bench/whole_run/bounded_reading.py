@@ -1,7 +1,7 @@
-"""Bounds how much a model writes on each page, as random weights never end a text. What it read of pages is kept."""
+"""Bounds how much a model writes on each page, as random weights never end a text."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ocr.checkpoints.checkpoint import LoadedModel
@@ -10,13 +10,6 @@ from ocr.model.prompt import encode_prompt
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
-
-
-@dataclass(slots=True, kw_only=True)
-class Seen:
-    """What the engines were given: vision tokens of each page. Mutable: engines of any thread add to it."""
-
-    vision_tokens: list[int] = field(default_factory=list)
 
 
 def bounded(loaded: "PageModel", num_tokens: int) -> "PageModel":
@@ -34,7 +27,6 @@ class BoundedModel:
 
     def __init__(self, loaded: Any, num_tokens: int) -> None:
         self._loaded, self._num_tokens = loaded, num_tokens
-        self.seen = Seen()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loaded, name)
@@ -50,7 +42,6 @@ class BoundedModel:
     def bounded(self, request: PageRequest, prompt: str) -> PageRequest:
         """Returns the request with its new limit."""
         vision = len(request.vision.tokens_TD)
-        self.seen.vision_tokens.append(vision)
         if isinstance(self._loaded, LoadedModel):
             words = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
             length = len(words) + vision

@@ -23,7 +23,6 @@ from pipeline.reports.run_figures import run_lines
 from storage.database import open_for_reading
 from storage.queries import statistics
 
-_FLAT_FROM = 100
 _WIDTHS = (28, 12)
 Values = dict[str, Any]
 
@@ -95,20 +94,14 @@ def _start_up(measured: Measured) -> Values:
 def _memory(measured: Measured) -> Values:
     """Returns bytes: the peak resident memory of this process and its workers. Call it before GPU memory is taken.
 
-    *_at: when page number 100 was stored. *_end: when the last one was. gpu_*: the peaks of torch's allocator, and of
-    the whole GPU as its driver saw it.
+    gpu_*: the peaks of torch's allocator, and of the whole GPU as its driver saw it.
     """
-    pages, peak, device = measured.track.pages, measured.host.peak, measured.model.device
-    flat = pages[_FLAT_FROM - 1].host if len(pages) >= _FLAT_FROM else None
+    device = measured.model.device
     on_cuda = device.type == "cuda" and measured.is_here
     gpu = measured.track.gpu.reading() if measured.track.gpu else None
     return {
         "host_peak": measured.host.peak_bytes,
-        "main_peak": peak.main_bytes,
-        "main_at": flat.main_bytes if flat else None,
-        "main_end": pages[-1].host.main_bytes,
-        "workers_at": flat.worker_bytes if flat else None,
-        "workers_end": pages[-1].host.worker_bytes,
+        "main_peak": measured.host.peak.main_bytes,
         "gpu_allocated": torch.cuda.max_memory_allocated(device) if on_cuda else None,
         "gpu_reserved": torch.cuda.max_memory_reserved(device) if on_cuda else None,
         "gpu_used": gpu.peak_memory_bytes if gpu else None,
@@ -186,7 +179,7 @@ def lines(values: Values) -> Iterator[str]:
         f"torch was imported at {start['imported_s']:.1f} s, the model loaded at {start['loaded_s']:.1f} s; encoder "
         f"graphs took {start['capture_s']:.1f} s"
     )
-    yield from _memory_lines(values["memory"], len(values["stored_s"]))
+    yield from _memory_lines(values["memory"])
     if values["bound"] is not None:
         yield from _bound_lines(values)
     yield from values["notes"]
@@ -222,12 +215,8 @@ def _speed(speed: Values) -> str:
     )
 
 
-def _memory_lines(memory: Values, num_pages: int) -> Iterator[str]:
-    line = f"host memory at most {_gib(memory['host_peak'])} ({_gib(memory['main_peak'])} and workers)"
-    if memory["main_at"] and memory["workers_at"] is not None and num_pages > 100:
-        before, after = memory["main_at"] + memory["workers_at"], memory["main_end"] + memory["workers_end"]
-        line += f"; at page 100 {_gib(before)}, at page {num_pages} {_gib(after)}, {after / before:.2f}x"
-    yield line
+def _memory_lines(memory: Values) -> Iterator[str]:
+    yield f"host memory at most {_gib(memory['host_peak'])} ({_gib(memory['main_peak'])} and workers)"
     if memory["gpu_allocated"] is not None and memory["gpu_reserved"] is not None:
         line = f"GPU memory at most {_gib(memory['gpu_allocated'])}, reserved {_gib(memory['gpu_reserved'])}"
         used = memory["gpu_used"]

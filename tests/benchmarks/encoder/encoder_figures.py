@@ -28,7 +28,7 @@ from torch import Tensor
 from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
 from pipeline.bench.encoding.encoder_arms import ManagedArm, ReferenceArm
-from pipeline.bench.reference import load_reference, page_tokens, view_tokens
+from pipeline.bench.reference import load_reference, page_tokens
 from pipeline.bench.roofline.bound import view_flops
 from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text
 from tests.benchmarks.encoder.encoder_rig import (
@@ -170,7 +170,15 @@ def _reference_ms(rig: Rig, shape: Shape, repeats: int) -> float:
     arm = rig.arm("reference")
     assert isinstance(arm, ReferenceArm)
     assert isinstance(arm.features, partial), "page_tokens of a model"
-    return device_ms(rig, partial(view_tokens, arm.features.args[0], rig.pixels(shape)), repeats)
+    return device_ms(rig, partial(_view_tokens, arm.features.args[0], rig.pixels(shape)), repeats)
+
+
+def _view_tokens(model: Any, pixels: Tensor) -> Tensor:
+    """Returns the tokens [B, g*g, D] of views [B, 3, S, S] uint8 on the device of transformers' model, no newlines."""
+    like = next(model.parameters())
+    features = model.vision_tower((pixels / 127.5 - 1).to(like.dtype)).last_hidden_state
+    tokens: Tensor = model.multi_modal_projector(features)
+    return tokens
 
 
 def _fresh_pages(rig: Rig, seed: int) -> list[PageViews]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ocr.decoding.requests import PageRequest
 from pipeline.bench.host_meter import HostMeter
 from pipeline.bench.whole_run.bounded_reading import BoundedModel
 from pipeline.bench.whole_run.track import PageTrack
@@ -86,18 +87,30 @@ def rows(asked: Asked, folder: Path) -> Iterator[Row]:
         shutil.rmtree(model, ignore_errors=True)
 
 
+class SeenPages(BoundedModel):
+    """A bounded model that notes the vision tokens of each page it is given."""
+
+    def __init__(self, loaded: Any, num_tokens: int) -> None:
+        super().__init__(loaded, num_tokens)
+        self.vision_tokens: list[int] = []
+
+    def bounded(self, request: PageRequest, prompt: str) -> PageRequest:
+        self.vision_tokens.append(len(request.vision.tokens_TD))
+        return super().bounded(request, prompt)
+
+
 class Loader:
     """A run's `load`, which loads the model once and gives it to further runs. then: called with each run's model."""
 
     def __init__(self, tokens: int) -> None:
         self._tokens = tokens
-        self.model: BoundedModel | None = None
+        self.model: SeenPages | None = None
         self.then: Callable[[], None] = lambda: None
 
     def __call__(self, config: Config) -> Any:
         if self.model is None:
-            self.model = BoundedModel(load_model(config), self._tokens)
-        self.model.seen.vision_tokens.clear()
+            self.model = SeenPages(load_model(config), self._tokens)
+        self.model.vision_tokens.clear()
         self.then()
         return self.model
 
@@ -106,7 +119,9 @@ def _run(asked: Asked, model: Path, database: Path, loader: Loader, arm: str) ->
     config, refused = _config(asked, model, database), list[str]()
     if arm == "graphs":
         assert loader.model is not None, "graphs come after default, which sees how large pages are"
-        config, refused = _with_budgets(config, page_budgets(loader.model, config.tile.mode))
+        config, refused = _with_budgets(
+            config, page_budgets(loader.model, max(loader.model.vision_tokens), config.tile.mode)
+        )
     on_cuda = asked.device == "cuda"
     if on_cuda:
         gc.collect()
@@ -125,7 +140,7 @@ def _run(asked: Asked, model: Path, database: Path, loader: Loader, arm: str) ->
     since = track.since(loaded)
     whole = track.since(started)
     reading = gpu.reading() if on_cuda else None
-    seen = loader.model.seen.vision_tokens if loader.model is not None else []
+    seen = loader.model.vision_tokens if loader.model is not None else []
     return {
         "pages": asked.num_pages,
         "statuses": dict(track.statuses),

@@ -5,22 +5,19 @@ from typing import Any
 
 from encoders.graphs.path import GraphPath
 from encoders.native.patch_path import PatchPath
-from pipeline.bench.whole_run.bounded_reading import BoundedModel
 
 # Budgets listed for a path: so many of its views, or of its largest page.
 _VIEWS, _PAGES = (1, 2, 4, 8, 16, 32), (1, 2, 4)
 
 
-def page_budgets(model: BoundedModel, mode: Any) -> Mapping[str, list[int]]:
-    """Returns sizes of graphs, in tokens, for each path that the pages take which the model read."""
+def page_budgets(model: Any, most: int, mode: Any) -> Mapping[str, list[int]]:
+    """Returns sizes of graphs, in tokens, for each path of a model. most: vision tokens of the largest page."""
     encoder = model.vision_encoder(mode)
     axes = encoder.usual_axes if encoder.paths else {}
-    most = max(model.seen.vision_tokens)
     return {path.name: _sizes(path, axes[path.name], most) for path in encoder.paths if path.name in axes}
 
 
 def _sizes(path: GraphPath, axes: Any, most: int) -> list[int]:
-    """most: vision tokens of the largest page."""
     unit = path.unit_tokens(axes[0])
     if not isinstance(path, PatchPath):
         return [unit * count for count in _VIEWS]
