@@ -20,7 +20,7 @@ import pymupdf
 import torch
 from PIL import Image
 
-from ocr.training.augment.degrade import degrade
+from ocr.training.augment.degrade import degraded_page
 from ocr.training.corpus.packages import CorpusError, is_excluded
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet, extract, paragraphs
@@ -72,7 +72,8 @@ class Pages:
             return PagePicture(pixels=pixels, text="", dpi=150.0)
         if kind == "degraded":
             clean = self.draw(self._rng.choice(["real", "composed"]))
-            return replace(clean, pixels=_degraded(clean.pixels, self._rng))
+            torch.manual_seed(self._rng.randrange(2**31))
+            return replace(clean, pixels=degraded_page(clean.pixels, self._rng.uniform(1.0, 3.0)))
         for _ in range(_TRIES):
             try:
                 page = self._real() if kind == "real" and source.documents else self._composed()
@@ -105,16 +106,6 @@ def _rasterised(sheet: Sheet, dpi: float) -> PagePicture:
         for text, box in paragraphs(glyphs)
     ]
     return PagePicture(pixels=pixels, text=glyphs.text, blocks=tuple(blocks), dpi=dpi)
-
-
-def _degraded(pixels: Grey, rng: random.Random) -> Grey:
-    """Returns the page degraded by ocr.training.augment.degrade, at random strength."""
-    height, width = pixels.shape
-    padded = np.pad(pixels, ((0, -height % 8), (0, -width % 8)), mode="edge")
-    torch.manual_seed(rng.randrange(2**31))
-    worn = degrade(torch.from_numpy(padded)[None, None], strength=rng.uniform(1.0, 3.0))
-    grey = worn[0].float().mean(0)[:height, :width].round().to(torch.uint8)
-    return np.ascontiguousarray(grey.numpy())
 
 
 def write(pages: Pages, out: Path, kinds: list[str]) -> None:

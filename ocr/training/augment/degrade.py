@@ -6,6 +6,8 @@ device. The effects on a page share a budget: several mild ones or a strong one,
 
 from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from ocr.training.augment import paper, scan
@@ -35,7 +37,7 @@ SHARES = {
     "fax": 0.08,
     "coarse_fax": 0.025,
     "jpeg": 0.35,
-    "colour": 0.3,
+    "shades": 0.3,
 }
 """The effects in the order they happen, and their shares of the worn pages."""
 
@@ -56,6 +58,7 @@ _SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "salt_and_pepper": scan.salt_and_pepper,
     "dropouts": scan.dropouts,
     "coarse_fax": scan.coarse_fax,
+    "shades": scan.shades,
 }
 
 
@@ -77,40 +80,42 @@ def allot(pages: int, strength: float) -> Tensor:
         pale | (amounts[row["fax"]] > 0) | (amounts[row["coarse_fax"]] > 0)
     )  # fading these too would erase their text
     amounts[row["fading"]] = torch.where(thin, amounts[row["fading"]] * 0.3, amounts[row["fading"]])
-    # Colours barely hinder a reader, so they use no budget; on a pale page they would hinder.
-    amounts[row["colour"]] = torch.rand(pages) * (chosen[row["colour"]] & ~pale)
+    # Shades barely hinder a reader, so they use no budget; on a pale page they would hinder.
+    amounts[row["shades"]] = torch.rand(pages) * (chosen[row["shades"]] & ~pale)
     return amounts
 
 
 @torch.no_grad()
 def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
-    """Returns [B, 3, H, W] uint8 RGB for [B, 1, H, W] uint8 grey (sides divisible by 8).
-
-    A third clean at strength 1.
-    """
+    """Returns [B, 1, H, W] uint8 grey for the same (sides divisible by 8), a third clean at strength 1."""
     amounts = allot(x.shape[0], strength)
     y = x.to(torch.float32) / 255
     contrast = torch.ones(x.shape[0], 1, 1, 1, device=x.device)
     columns = [row.nonzero().flatten() for row in amounts]
     where = _upload(torch.cat(columns), x.device)
     how_much = _upload(torch.cat([row[c] for row, c in zip(amounts, columns, strict=True)]), x.device)
-    start, coloured = 0, None
+    start = 0
     for (name, row), column in zip(zip(SHARES, amounts, strict=True), columns, strict=True):
         if not len(column):
             continue
         pages, amount = where[start:][: len(column)], how_much[start:][: len(column)].view(-1, 1, 1, 1)
         start += len(column)
         part = y[pages]
-        if name == "colour":
-            coloured = pages, scan.colour(part.clamp(0, 1), amount)
-        elif name == "tone":
+        if name == "tone":
             y[pages], contrast[pages] = scan.tone(part, amount)
         else:
             y[pages] = _apply(name, part, amount, contrast[pages], float(row[column].mean()))
-    out = _bytes(y).repeat(1, 3, 1, 1)
-    if coloured is not None:
-        out[coloured[0]] = _bytes(coloured[1])
-    return out
+    return y.clamp(0, 1).mul(255).round().to(torch.uint8)
+
+
+def degraded_page(
+    pixels: npt.NDArray[np.uint8], strength: float, device: str = "cpu"
+) -> npt.NDArray[np.uint8]:
+    """Returns one page, [H, W] grey with sides of any length, degraded."""
+    height, width = pixels.shape
+    padded = np.pad(pixels, ((0, -height % 8), (0, -width % 8)), mode="edge")
+    worn = degrade(torch.from_numpy(padded)[None, None].to(device), strength)
+    return np.ascontiguousarray(worn[0, 0, :height, :width].cpu().numpy())
 
 
 def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
@@ -129,7 +134,3 @@ def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) 
 def _upload(values: Tensor, device: torch.device) -> Tensor:
     """Returns the tensor on the device, without waiting for the device's work."""
     return values.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else values.to(device)
-
-
-def _bytes(x: Tensor) -> Tensor:
-    return x.clamp(0, 1).mul(255).round().to(torch.uint8)

@@ -1,7 +1,7 @@
-"""Effects of scanners, cameras and files: focus, light, contrast, noise, fax, JPEG, colours.
+"""Effects of scanners, cameras and files: focus, light, contrast, noise, fax, JPEG, shades.
 
 Each effect takes pages [N, 1, H, W] float in 0..1 (1 is paper) and an amount [N, 1, 1, 1] in 0..1, and returns
-pages of the same shape (`colour`: of three channels); at amount 0 a page stays as it is.
+pages of the same shape; at amount 0 a page stays as it is.
 """
 
 import math
@@ -190,13 +190,11 @@ def jpeg(x: Tensor, amount: Tensor, contrast: Tensor) -> Tensor:
     return torch.where(amount > 0, restored, x)
 
 
-def colour(x: Tensor, amount: Tensor) -> Tensor:
-    """Returns [N, 3, H, W]: paper and ink get colours or greys; one page in seven becomes light on dark."""
-    paper = 1 - uniform(x, 0, 0.35, 3, 1, 1) * amount
-    ink = uniform(x, 0, 0.4, 3, 1, 1) * amount
-    grey = chance(x, 0.4)
-    paper = torch.where(grey, paper.mean(1, keepdim=True).expand_as(paper), paper)
-    ink = torch.where(grey, ink.mean(1, keepdim=True).expand_as(ink), ink)
+def shades(x: Tensor, amount: Tensor) -> Tensor:
+    """Makes paper darker and ink paler, as colours are in grey; one page in seven becomes light on dark."""
+    # The mean of three, as of red, green and blue.
+    paper = 1 - uniform(x, 0, 0.35, 3, 1, 1).mean(1, keepdim=True) * amount
+    ink = uniform(x, 0, 0.4, 3, 1, 1).mean(1, keepdim=True) * amount
     dark = chance(x, 0.14) & (amount > 0)
     paper, ink = torch.where(dark, ink, paper), torch.where(dark, paper, ink)
-    return ink + (paper - ink) * x
+    return ink + (paper - ink) * x.clamp(0, 1)

@@ -7,7 +7,6 @@ from torch import Tensor
 
 from ocr.training.augment.degrade import degrade
 
-_GREY = (0.299, 0.587, 0.114)  # what readers make of red, green and blue
 # Of half of the pages: the range of shades, and how dark paper is.
 _SHADED, _CONTRAST, _PAPER = 0.5, (0.5, 1.1), (-0.1, 0.35)
 # As of a book on a dark lid: shares of batches and of their edges, how wide, how dark.
@@ -18,11 +17,7 @@ _EDGED, _EDGES, _EDGE_PX, _EDGE_DARK = 0.25, 0.4, (4, 60), (0.3, 1.0)
 def worn_darkness(pixels: Tensor, strength: float) -> Tensor:
     """Returns [P, 1, H, W] float32, 0 white to 1 black. pixels: [P, H, W] uint8 grey. strength: 0 wears nothing."""
     pages = pixels[:, None]
-    if strength <= 0:
-        return 1 - pages.float() / 255
-    shades = torch.tensor(_GREY, device=pixels.device).view(1, 3, 1, 1)
-    grey = (degrade(pages, strength).float() * shades).sum(1, keepdim=True)
-    return 1 - grey / 255
+    return 1 - (degrade(pages, strength) if strength > 0 else pages).float() / 255
 
 
 def in_poor_light(darkness: Tensor) -> Tensor:

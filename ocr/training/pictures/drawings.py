@@ -1,4 +1,4 @@
-"""Draws pictures without letters: diagrams, codes, scribbles, staves and ornaments."""
+"""Draws pictures without letters: charts, codes, staves, shapes. Real pages bring the rest."""
 
 import math
 import random
@@ -6,8 +6,90 @@ from collections.abc import Callable
 
 from PIL import Image, ImageDraw
 
-from ocr.training.pictures.diagrams import bars, chart_map, circuit, flow, graph, pie, plan, plot
-from ocr.training.pictures.pen import Colour, Pen, curve
+from ocr.training.pictures.pen import Pen, Point
+
+
+def _arrow(pen: Pen, start: Point, end: Point, ink: int, width: int) -> None:
+    pen.draw.line([start, end], ink, width)
+    angle, size = math.atan2(end[1] - start[1], end[0] - start[0]), (6 + 2 * width) * 1.0
+    wings = [
+        (end[0] - size * math.cos(angle + turn), end[1] - size * math.sin(angle + turn))
+        for turn in (-0.4, 0.4)
+    ]
+    pen.draw.polygon([end, *wings], ink)
+
+
+def bars(pen: Pen) -> None:
+    """Draws a bar chart, upright or lying, without labels."""
+    count, ink = pen.rng.randint(3, 14), pen.ink()
+    left, base, top = 0.08 * pen.width, 0.93 * pen.height, 0.06 * pen.height
+    step = 0.88 * pen.width / count
+    fills = [pen.shade(40, 220) for _ in range(pen.rng.randint(1, 3))]
+    if pen.rng.random() < 0.5:
+        for row in range(1, 6):
+            y = base - row * (base - top) / 5
+            pen.draw.line([(left, y), (0.97 * pen.width, y)], pen.shade(150, 220), pen.unit)
+    for index in range(count):
+        x, height = left + (index + 0.15) * step, pen.rng.uniform(0.05, 1) * (base - top)
+        part = 0.7 * step / len(fills)
+        for number, fill in enumerate(fills):
+            y = base - height * pen.rng.uniform(0.5, 1)
+            pen.draw.rectangle((x + number * part, y, x + (number + 1) * part, base), fill, ink)
+    pen.draw.line([(left, top), (left, base), (0.97 * pen.width, base)], ink, pen.line_px())
+
+
+def plot(pen: Pen) -> None:
+    """Draws axes with curves or points."""
+    ink, left, base = pen.ink(), 0.08 * pen.width, 0.92 * pen.height
+    pen.draw.line([(left, 0.04 * pen.height), (left, base), (0.97 * pen.width, base)], ink, pen.line_px())
+    for tick in range(1, pen.rng.randint(3, 14)):
+        x = left + tick * 0.06 * pen.width
+        pen.draw.line([(x, base), (x, base + 4 * pen.unit)], ink, pen.unit)
+    for _ in range(pen.rng.randint(1, 5)):
+        middle, swing, speed = pen.rng.uniform(0.3, 0.7), pen.rng.uniform(0, 0.28), pen.rng.uniform(1, 14)
+        rough = pen.rng.choice([0.0, 0.0, 0.05])
+        points = [
+            (
+                left + step / 60 * 0.87 * pen.width,
+                pen.height
+                * (middle + swing * math.sin(speed * step / 60 + middle * 9) + pen.rng.gauss(0, rough)),
+            )
+            for step in range(61)
+        ]
+        colour = pen.shade(0, 150)
+        if pen.rng.random() < 0.25:
+            size = pen.unit * pen.rng.uniform(1.5, 4)
+            for x, y in points:
+                pen.draw.ellipse((x - size, y - size, x + size, y + size), colour)
+        else:
+            pen.draw.line(points, colour, pen.line_px(), joint="curve")
+
+
+def flow(pen: Pen) -> None:
+    """Draws boxes, ovals and diamonds joined by arrows."""
+    columns, rows, ink = pen.rng.randint(2, 5), pen.rng.randint(2, 5), pen.ink()
+    width, height, line = pen.width / columns, pen.height / rows, pen.line_px()
+    filled = pen.rng.random() < 0.4
+    for row in range(rows):
+        for column in range(columns):
+            if pen.rng.random() < 0.25:
+                continue
+            x, y = (column + 0.5) * width, (row + 0.5) * height
+            w, h = width * pen.rng.uniform(0.2, 0.36), height * pen.rng.uniform(0.15, 0.32)
+            if column + 1 < columns and pen.rng.random() < 0.7:
+                _arrow(pen, (x + w, y), (x + 0.68 * width, y), ink, line)
+            if row + 1 < rows and pen.rng.random() < 0.7:
+                _arrow(pen, (x, y + h), (x, y + 0.7 * height), ink, line)
+            fill = pen.shade(170, 250) if filled else None
+            kind = pen.rng.choice(["box", "box", "round", "diamond", "ellipse"])
+            if kind == "diamond":
+                pen.draw.polygon([(x - w, y), (x, y - h), (x + w, y), (x, y + h)], fill, ink, line)
+            elif kind == "ellipse":
+                pen.draw.ellipse((x - w, y - h, x + w, y + h), fill, ink, line)
+            else:
+                pen.draw.rounded_rectangle(
+                    (x - w, y - h, x + w, y + h), min(w, h) / 3 if kind == "round" else 0, fill, ink, line
+                )
 
 
 def barcode(pen: Pen) -> None:
@@ -28,7 +110,7 @@ def matrix_code(pen: Pen) -> None:
         return
     ink = pen.shade(0, 40)
 
-    def block(column: int, row: int, wide: int, fill: Colour) -> None:
+    def block(column: int, row: int, wide: int, fill: int) -> None:
         x, y = (column + 1) * size, (row + 1) * size
         pen.draw.rectangle((x, y, x + wide * size - 1, y + wide * size - 1), fill)
 
@@ -37,33 +119,9 @@ def matrix_code(pen: Pen) -> None:
         for column in range(cells):
             if bits >> column & 1:
                 block(column, row, 1, ink)
-    white: Colour = (255, 255, 255) if pen.coloured else 255
     for column, row in ((0, 0), (cells - 7, 0), (0, cells - 7)):
-        for inset, fill in ((0, ink), (1, white), (2, ink)):
+        for inset, fill in ((0, ink), (1, 255), (2, ink)):
             block(column + inset, row + inset, 7 - 2 * inset, fill)
-
-
-def scribble(pen: Pen) -> None:
-    """Draws loose strokes, as when somebody tries a pen."""
-    ink, line = pen.shade(0, 120), pen.line_px()
-    start = pen.point(0.2)
-    for _ in range(pen.rng.randint(3, 14)):
-        end = pen.point(0.1)
-        pen.draw.line(curve(pen.rng, start, end, pen.rng.uniform(0.2, 1.2)), ink, line, joint="curve")
-        start = end if pen.rng.random() < 0.8 else pen.point(0.2)
-
-
-def signature(pen: Pen) -> None:
-    """Draws one flourish of loops from left to right."""
-    turns, speed = pen.rng.randint(3, 9), pen.rng.uniform(0.8, 1.4)
-    phase, points = pen.rng.random() * 6, []
-    for step in range(160):
-        t = step / 160
-        high = math.sin(math.pi * min(1, t * 1.15)) * pen.rng.uniform(0.9, 1.02)
-        x = 0.08 + 0.82 * t + 0.05 * math.sin(2 * math.pi * turns * t + phase)
-        y = 0.5 + 0.32 * high * math.sin(2 * math.pi * turns * speed * t) * math.cos(5 * t + phase)
-        points.append((x * pen.width, y * pen.height))
-    pen.draw.line(points, pen.shade(0, 90), pen.line_px(), joint="curve")
 
 
 def staves(pen: Pen) -> None:
@@ -114,39 +172,14 @@ def logo(pen: Pen) -> None:
             )
 
 
-def rays(pen: Pen) -> None:
-    """Draws lines through a point or circles around it."""
-    x, y = pen.point(0.3)
-    ink, line = pen.ink(), pen.line_px()
-    reach = max(pen.width, pen.height)
-    if pen.rng.random() < 0.5:
-        count = pen.rng.randint(8, 60)
-        for number in range(count):
-            angle = 2 * math.pi * number / count
-            end = (x + reach * math.cos(angle), y + reach * math.sin(angle))
-            pen.draw.line([(x, y), end], ink, line)
-    else:
-        for ring in range(1, pen.rng.randint(4, 24)):
-            size = ring * reach / 40 * 1.6
-            pen.draw.ellipse((x - size, y - size, x + size, y + size), None, ink, line)
+DRAWINGS: tuple[Callable[[Pen], None], ...] = (bars, plot, flow, barcode, matrix_code, staves, logo)
 
 
-DRAWINGS: tuple[Callable[[Pen], None], ...] = (
-    bars, pie, plot, flow, graph, circuit, chart_map, barcode, matrix_code, scribble, signature, staves, logo, rays,
-    plan,
-)  # fmt: skip
-
-
-def drawing(
-    rng: random.Random, width_px: int, height_px: int, *, coloured: bool, fine: int = 1
-) -> Image.Image:
-    """Returns an image (RGB or L) of one drawing on light ground, drawn `fine` times larger and scaled down."""
+def drawing(rng: random.Random, width_px: int, height_px: int, *, fine: int = 1) -> Image.Image:
+    """Returns a grey image of one drawing on light ground, drawn `fine` times larger and scaled down."""
     size = (fine * width_px, fine * height_px)
-    ground = 255 if rng.random() < 0.8 else rng.randint(205, 255)
-    image = Image.new("RGB" if coloured else "L", size, (ground,) * 3 if coloured else ground)
+    image = Image.new("L", size, 255 if rng.random() < 0.8 else rng.randint(205, 255))
     unit = fine * max(1, round(min(width_px, height_px) / rng.uniform(250, 600)))
-    pen = Pen(
-        rng=rng, draw=ImageDraw.Draw(image), width=size[0], height=size[1], unit=unit, coloured=coloured
-    )
+    pen = Pen(rng=rng, draw=ImageDraw.Draw(image), width=size[0], height=size[1], unit=unit)
     rng.choice(DRAWINGS)(pen)
     return image.reduce(fine) if fine > 1 else image

@@ -1,4 +1,7 @@
-"""Draws empty sheets: paper as a scanner sees it, its wear, and its print before anybody writes on it."""
+"""Draws empty sheets: paper as a scanner sees it, what happened to it, and its print before anybody writes on it.
+
+Dust, streaks and the like are worn in later (ocr.training.augment).
+"""
 
 import random
 from collections.abc import Callable
@@ -17,18 +20,6 @@ def blank(rng: random.Random, width_px: int, height_px: int) -> Grey:
         shade = np.asarray(Image.fromarray(clouds(rng, 64, 64)).resize((width_px, height_px)))
         paper -= np.minimum(shade // rng.choice([4, 8, 16, 24]), paper)
     return grain(rng, paper, rng.uniform(1, 10)) if rng.random() < 0.3 else paper
-
-
-def specks(rng: random.Random, image: Image.Image) -> None:
-    """Draws dust: many small dark or grey dots and hairs."""
-    draw, (width, height) = ImageDraw.Draw(image), image.size
-    for _ in range(int(10 ** rng.uniform(0.7, 2.6))):
-        x, y, size = rng.uniform(0, width), rng.uniform(0, height), abs(rng.gauss(0, 1.6))
-        draw.ellipse((x, y, x + size, y + size * rng.uniform(0.6, 1.6)), rng.randint(0, 190))
-    for _ in range(rng.choice([0, 0, 1, 4])):
-        x, y, reach = rng.uniform(0, width), rng.uniform(0, height), 60
-        start, end = rng.uniform(0, 360), rng.uniform(20, 150)
-        draw.arc((x, y, x + reach, y + reach), start, start + end, rng.randint(60, 190))
 
 
 def stains(rng: random.Random, image: Image.Image) -> None:
@@ -114,27 +105,7 @@ def edges(rng: random.Random, image: Image.Image) -> None:
         image.paste(0, (0, 0), Image.fromarray(ramp).resize((wide, height)))
 
 
-def streaks(rng: random.Random, image: Image.Image) -> None:
-    """Draws lines down or across the whole sheet from dirty rollers or glass."""
-    draw, (width, height) = ImageDraw.Draw(image), image.size
-    down = rng.random() < 0.8
-    for _ in range(rng.randint(1, 7)):
-        shade, wide = rng.randint(90, 240), rng.choice([1, 1, 1, 2, 5])
-        at = rng.uniform(0, width if down else height)
-        draw.line([(at, 0), (at, height)] if down else [(0, at), (width, at)], shade, wide)
-
-
-WEAR: tuple[Callable[[random.Random, Image.Image], None], ...] = (
-    specks,
-    specks,
-    stains,
-    holes,
-    folds,
-    staples,
-    edges,
-    edges,
-    streaks,
-)
+WEAR: tuple[Callable[[random.Random, Image.Image], None], ...] = (stains, holes, folds, staples, edges)
 
 
 def ruled(rng: random.Random, image: Image.Image) -> None:

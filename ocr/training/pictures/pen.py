@@ -6,40 +6,27 @@ from dataclasses import dataclass
 
 from PIL import ImageDraw
 
-Colour = int | tuple[int, int, int]
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pen:
-    """Draws on an image of `width` x `height` px (mode L or RGB); `unit` is a thin line's width in px."""
+    """Draws on a grey image of `width` x `height` px; `unit` is a thin line's width in px."""
 
     rng: random.Random
     draw: ImageDraw.ImageDraw
     width: int
     height: int
     unit: int
-    coloured: bool
 
-    def shade(self, low: int, high: int) -> Colour:
-        """Returns a random shade between two grey levels: grey, or a colour where the image has any."""
-        if not self.coloured:
-            return self.rng.randint(low, high)
-        grey = self.rng.randint(low, high)
-        if self.rng.random() < 0.4:
-            return (grey, grey, grey)
-        red, green, blue = (max(0, min(255, grey + self.rng.randint(-110, 110))) for _ in range(3))
-        return (red, green, blue)
+    def shade(self, low: int, high: int) -> int:
+        return self.rng.randint(low, high)
 
-    def ink(self) -> Colour:
+    def ink(self) -> int:
         return self.shade(0, 90)
 
     def line_px(self) -> int:
         return self.unit * self.rng.choice([1, 1, 1, 2, 2, 3])
-
-    def point(self, margin: float = 0.05) -> Point:
-        across, down = self.rng.uniform(margin, 1 - margin), self.rng.uniform(margin, 1 - margin)
-        return across * self.width, down * self.height
 
     def box(self, share: float) -> tuple[float, float, float, float]:
         """Returns a box of about `share` of the width and height."""

@@ -27,8 +27,8 @@ class Pictures:
         self.files = [folder / entry["file"] for entry in entries if entry["split"] == split]
 
     def png(self, rng: random.Random, width_px: int, height_px: int) -> bytes:
-        """Returns an encoded picture (PNG or JPEG; RGB or grey) of exactly this size, without letters."""
-        image = self._picture(rng, width_px, height_px, coloured=rng.random() < 0.6)
+        """Returns an encoded grey picture (PNG or JPEG) of exactly this size, without letters."""
+        image = self._picture(rng, width_px, height_px)
         out = io.BytesIO()
         if rng.random() < 0.5:
             image.save(out, "JPEG", quality=rng.randint(35, 92))
@@ -46,7 +46,7 @@ class Pictures:
         )[0]
         if kind in ("full", "texture"):
             make = self._photograph if kind == "full" and self.files else _texture
-            image = make(rng, width_px, height_px, coloured=False)
+            image = make(rng, width_px, height_px)
         else:
             image = Image.fromarray(blank(rng, width_px, height_px))
             if kind == "printed":
@@ -54,7 +54,7 @@ class Pictures:
             elif kind == "several":
                 self._lay_out(rng, image)
             elif kind == "drawing":
-                _insert(rng, image, drawing(rng, *_part(rng, image.size), coloured=False, fine=1))
+                _insert(rng, image, drawing(rng, *_part(rng, image.size)))
         if rng.random() < (0.6 if kind == "blank" else 0.25):
             for _ in range(rng.randint(1, 3)):
                 rng.choice(WEAR)(rng, image)
@@ -71,26 +71,23 @@ class Pictures:
             size = int(width * rng.uniform(0.4, 0.96)), int(height * rng.uniform(0.3, 0.96))
             x = cell % columns * width + rng.randint(0, width - size[0])
             y = cell // columns * height + rng.randint(0, height - size[1])
-            image.paste(self._picture(rng, *size, coloured=False), (x, y))
+            image.paste(self._picture(rng, *size), (x, y))
 
-    def _picture(self, rng: random.Random, width_px: int, height_px: int, *, coloured: bool) -> Image.Image:
+    def _picture(self, rng: random.Random, width_px: int, height_px: int) -> Image.Image:
         photographs = 0.45 if self.files else 0.0
         draw = rng.random()
         if draw < photographs:
-            return self._photograph(rng, width_px, height_px, coloured=coloured)
+            return self._photograph(rng, width_px, height_px)
         if draw < photographs + 0.2:
-            return _texture(rng, width_px, height_px, coloured=coloured)
+            return _texture(rng, width_px, height_px)
         fine = 2 if 4 * width_px * height_px <= _FINE_PX else 1
-        return drawing(rng, width_px, height_px, coloured=coloured, fine=fine)
+        return drawing(rng, width_px, height_px, fine=fine)
 
-    def _photograph(
-        self, rng: random.Random, width_px: int, height_px: int, *, coloured: bool
-    ) -> Image.Image:
+    def _photograph(self, rng: random.Random, width_px: int, height_px: int) -> Image.Image:
         """Returns a random part of a random file, perhaps mirrored, screened or in another contrast."""
         with Image.open(rng.choice(self.files)) as opened:
-            if not coloured:
-                opened.draft("L", None)
-            image = opened.convert("RGB" if coloured else "L")
+            opened.draft("L", None)
+            image = opened.convert("L")
         zoom = rng.uniform(0.5, 1.0) * min(image.width / width_px, image.height / height_px)
         wide, high = zoom * width_px, zoom * height_px
         x, y = rng.uniform(0, image.width - wide), rng.uniform(0, image.height - high)
@@ -102,28 +99,19 @@ class Pictures:
 
 
 def _printed(rng: random.Random, image: Image.Image) -> Image.Image:
-    """Returns the photograph with another contrast, as halftone dots (grey only) or grainy, each now and then."""
+    """Returns the photograph with another contrast, as halftone dots or grainy, each now and then."""
     if rng.random() < 0.3:
         low, high = rng.randint(0, 90), rng.randint(150, 255)
-        image = image.point(
-            [low + (high - low) * value // 255 for value in range(256)] * len(image.getbands())
-        )
-    if image.mode == "L" and rng.random() < 0.3:
+        image = image.point([low + (high - low) * value // 255 for value in range(256)])
+    if rng.random() < 0.3:
         pixels = np.asarray(image)
         screened = halftone(rng, pixels) if rng.random() < 0.5 else grain(rng, pixels, rng.uniform(2, 16))
         image = Image.fromarray(screened)
     return image
 
 
-def _texture(rng: random.Random, width_px: int, height_px: int, *, coloured: bool) -> Image.Image:
-    image = Image.fromarray(texture(rng, width_px, height_px))
-    if not coloured:
-        return image
-    low, high = ([rng.randint(*ends) for _ in "rgb"] for ends in ((0, 140), (110, 255)))
-    table = [
-        dark + (light - dark) * v // 255 for dark, light in zip(low, high, strict=True) for v in range(256)
-    ]
-    return Image.merge("RGB", (image, image, image)).point(table)
+def _texture(rng: random.Random, width_px: int, height_px: int) -> Image.Image:
+    return Image.fromarray(texture(rng, width_px, height_px))
 
 
 def _part(rng: random.Random, size: tuple[int, int]) -> tuple[int, int]:

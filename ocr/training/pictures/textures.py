@@ -66,28 +66,6 @@ def blocks(rng: random.Random, width_px: int, height_px: int) -> Grey:
     return enlarge(field, width_px, height_px, smooth=False)
 
 
-def dots(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Returns a plain grid of dots or small squares."""
-    pitch = rng.randint(5, 28)
-    tile = np.full((pitch, pitch), 255, np.uint8)
-    size = rng.randint(1, max(1, pitch // 3))
-    tile[:size, :size] = rng.randint(0, 150)
-    if rng.random() < 0.3:
-        tile = np.block([[tile, np.roll(tile, pitch // 2, 1)], [np.roll(tile, pitch // 2, 1), tile]])
-    return _tiled(tile, width_px, height_px)
-
-
-def hatching(rng: random.Random, width_px: int, height_px: int) -> Grey:
-    """Returns parallel or crossed slanted lines."""
-    pitch, thick = rng.randint(4, 30), rng.uniform(0.08, 0.4)
-    step = rng.choice([1, 1, 2, -1, -2, 0])
-    y, x = np.mgrid[0:pitch, 0:pitch]
-    lines = ((x + step * y) % pitch) < thick * pitch
-    if rng.random() < 0.35:
-        lines |= ((x - step * y + (y if step == 0 else 0)) % pitch) < thick * pitch
-    return _tiled(np.where(lines, rng.randint(0, 140), 255).astype(np.uint8), width_px, height_px)
-
-
 def _tiled(tile: Grey, width_px: int, height_px: int) -> Grey:
     rows, columns = -(-height_px // tile.shape[0]), -(-width_px // tile.shape[1])
     return np.tile(tile, (rows, columns))[:height_px, :width_px]
@@ -118,8 +96,6 @@ TEXTURES: tuple[Callable[[random.Random, int, int], Grey], ...] = (
     gradient,
     waves,
     blocks,
-    dots,
-    hatching,
 )
 
 
