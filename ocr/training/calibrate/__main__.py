@@ -10,7 +10,7 @@ curves that were fitted without that page.
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,35 +22,15 @@ from ocr.checkpoints import checkpoint
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
-from ocr.model_files.locate import CONFIDENCE, find_directory
+from ocr.model_files.locate import find_directory
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
-from ocr.training.calibrate.reliability import (
-    Rated,
-    cross_validated,
-    expected_error,
-    fit,
-    rank_correlation,
-    table,
-)
+from ocr.training.calibrate.reliability import Rated, Reading, calibrate
 from ocr.transcript import grounding
-from ocr.transcript.confidence import Calibration, block_features, page_features, signals
+from ocr.transcript.confidence import block_features, page_features, signals
 from ocr.types import Transcript
 
 _BATCH = 8
 _MAX_TILES = 6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """One page, or one block, of `group`, the page's number.
-
-    raw: the uncalibrated confidence. kind: of the page, from the start of its name.
-    """
-
-    rated: Rated
-    raw: float
-    kind: str
-    is_page: bool
 
 
 def read(folder: Path, model: str) -> Iterator[Reading]:
@@ -113,26 +93,6 @@ def _rate(
         yield Reading(rated=rated, raw=float(np.exp(-found_signals.surprise)), kind=kind, is_page=False)
 
 
-def report(readings: Sequence[Reading]) -> Iterator[str]:
-    """Yields lines: expected calibration errors, rank correlations and reliability tables of pages and of blocks."""
-    for name, is_page in (("pages", True), ("blocks, weighted by their characters", False)):
-        chosen = [reading for reading in readings if reading.is_page == is_page]
-        rated = [reading.rated for reading in chosen]
-        accuracy, weight = [item.accuracy for item in rated], [item.weight for item in rated]
-        yield f"{len(rated)} {name}"
-        for kind, confidence in (
-            ("uncalibrated", [reading.raw for reading in chosen]),
-            ("calibrated", cross_validated(rated)),
-        ):
-            error = expected_error(confidence, accuracy, weight)
-            order = rank_correlation(confidence, accuracy)
-            yield f"{kind}: expected calibration error {error:.1%}, rank correlation {order:.2f}"
-        yield from table(confidence, accuracy, weight)
-        yield ""
-    invented = sum(reading.is_page and reading.kind == "empty" for reading in readings)
-    yield f"pages without text that were given some: {invented}"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.calibrate", description=__doc__)
     parser.add_argument("pages", type=Path, help="what ocr.training.heldout made")
@@ -146,13 +106,7 @@ def main() -> None:
         readings = list(read(args.pages, args.model))
         if args.signals:
             args.signals.write_text(json.dumps([asdict(reading) for reading in readings]), encoding="utf-8")
-    calibration = Calibration(
-        page=fit([reading.rated for reading in readings if reading.is_page]),
-        block=fit([reading.rated for reading in readings if not reading.is_page]),
-    )
-    text = json.dumps(calibration.to_json(), indent=2) + "\n"
-    (find_directory(args.model) / CONFIDENCE).write_text(text, encoding="utf-8")
-    print("\n".join(report(readings)))
+    calibrate(readings, find_directory(args.model))
 
 
 if __name__ == "__main__":

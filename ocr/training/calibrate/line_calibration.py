@@ -7,7 +7,6 @@ About two seconds a page. The printed figures are cross-validated, as for the pa
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,11 +17,8 @@ from ocr.line_reader.line_confidence import block_features, page_features
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.model_files.locate import CONFIDENCE
-from ocr.training.calibrate.__main__ import Reading, report
 from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
-from ocr.training.calibrate.reliability import Rated, fit
-from ocr.transcript.confidence import Calibration
+from ocr.training.calibrate.reliability import Rated, Reading, calibrate
 
 
 def read(folders: Sequence[Path], reader: LineReader) -> Iterator[Reading]:
@@ -60,14 +56,7 @@ def main() -> None:
         "--reader", type=Path, required=True, help="its folder, which gets the confidence.json"
     )
     args = parser.parse_args()
-    readings = list(read(args.pages, LineReader.load(args.reader)))
-    calibration = Calibration(
-        page=fit([reading.rated for reading in readings if reading.is_page]),
-        block=fit([reading.rated for reading in readings if not reading.is_page]),
-    )
-    text = json.dumps(calibration.to_json(), indent=2) + "\n"
-    (args.reader / CONFIDENCE).write_text(text, encoding="utf-8")
-    print("\n".join(report(readings)))
+    calibrate(list(read(args.pages, LineReader.load(args.reader))), args.reader)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""Fits a confidence curve, and measures how well confidences are calibrated."""
+"""Fits confidence curves, and measures how well confidences are calibrated."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from ocr.transcript.confidence import Curve
+from ocr.model_files.locate import CONFIDENCE
+from ocr.transcript.confidence import Calibration, Curve
 
 _FOLDS = 5
 _BINS = 10
@@ -25,6 +28,29 @@ class Rated:
     accuracy: float
     group: int
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One page, or one block, of `group`, the page's number.
+
+    raw: the uncalibrated confidence. kind: of the page, from the start of its name.
+    """
+
+    rated: Rated
+    raw: float
+    kind: str
+    is_page: bool
+
+
+def calibrate(readings: Sequence[Reading], folder: Path) -> None:
+    """Writes a model's confidence.json, fitted on what was read with it, and prints how well it is calibrated."""
+    calibration = Calibration(
+        page=fit([reading.rated for reading in readings if reading.is_page]),
+        block=fit([reading.rated for reading in readings if not reading.is_page]),
+    )
+    (folder / CONFIDENCE).write_text(json.dumps(calibration.to_json(), indent=2) + "\n", encoding="utf-8")
+    print("\n".join(report(readings)))
 
 
 def fit(items: Sequence[Rated]) -> Curve:
@@ -64,6 +90,26 @@ def cross_validated(items: Sequence[Rated]) -> list[float]:
             if item.group % _FOLDS == fold:
                 out[index] = curve(item.features)
     return out
+
+
+def report(readings: Sequence[Reading]) -> Iterator[str]:
+    """Yields lines: expected calibration errors, rank correlations and reliability tables of pages and of blocks."""
+    for name, is_page in (("pages", True), ("blocks, weighted by their characters", False)):
+        chosen = [reading for reading in readings if reading.is_page == is_page]
+        rated = [reading.rated for reading in chosen]
+        accuracy, weight = [item.accuracy for item in rated], [item.weight for item in rated]
+        yield f"{len(rated)} {name}"
+        for kind, confidence in (
+            ("uncalibrated", [reading.raw for reading in chosen]),
+            ("calibrated", cross_validated(rated)),
+        ):
+            error = expected_error(confidence, accuracy, weight)
+            order = rank_correlation(confidence, accuracy)
+            yield f"{kind}: expected calibration error {error:.1%}, rank correlation {order:.2f}"
+        yield from table(confidence, accuracy, weight)
+        yield ""
+    invented = sum(reading.is_page and reading.kind == "empty" for reading in readings)
+    yield f"pages without text that were given some: {invented}"
 
 
 def expected_error(

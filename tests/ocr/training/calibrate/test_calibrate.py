@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.calibrate.__main__ import Reading, main, read, report
-from ocr.training.calibrate.reliability import Rated
+from ocr.training.calibrate.__main__ import main, read
+from ocr.training.calibrate.reliability import Rated, Reading, report
 from ocr.transcript.confidence import Calibration
 from tests.pipeline.checkpoints import save_reader
 
