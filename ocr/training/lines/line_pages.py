@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pymupdf
 
 from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, is_whole, table
@@ -12,7 +13,6 @@ from ocr.training.lines.page_lines import Place, lines_of
 from ocr.training.lines.page_marks import Marks
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.typewriter import is_typed, wear_type
-from ocr.training.pages.camera import camera, paint
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet, extract, transform
 
@@ -109,13 +109,13 @@ class LinePages:
             return None
         scale = _scale(rng, float(np.nanmedian(glyphs.box_pt[:, 3] - glyphs.box_pt[:, 1])) / 0.72)
         inner = round(sheet.width_pt * scale), round(sheet.height_pt * scale)
-        matrix = camera(rng, sheet.width_pt, sheet.height_pt, inner)
+        matrix = _camera(rng, sheet.width_pt, sheet.height_pt, inner)
         left = rng.randint(0, max(0, inner[0] - WIDTH_PX))
         top = rng.randint(0, max(0, inner[1] - HEIGHT_PX))
         matrix *= pymupdf.Matrix(1, 0, 0, 1, -left, -top)
         width, height = min(WIDTH_PX, inner[0] - left), min(HEIGHT_PX, inner[1] - top)
         pixels = np.full((HEIGHT_PX, WIDTH_PX), rng.choice(_BEYOND), np.uint8)
-        paint(pixels[:height, :width], sheet, matrix, pymupdf.IRect(0, 0, width, height))
+        _paint(pixels[:height, :width], sheet, matrix, pymupdf.IRect(0, 0, width, height))
         box_px = transform(glyphs, matrix)
         if rng.random() < _TYPED and is_typed(glyphs.text, box_px):
             wear_type(rng, pixels[:height, :width], glyphs.text, box_px)
@@ -132,6 +132,40 @@ class LinePages:
             return None
         page = DrawnPage(pixels=pixels, places=table(whole), texts=tuple(texts), others=table(others))
         return self._marked(rng, page, width, height) if rng.random() < _MARKED else page
+
+
+def _camera(rng: random.Random, width_pt: float, height_pt: float, inner: tuple[int, int]) -> pymupdf.Matrix:
+    """Returns the transform of points to canvas pixels, for half of the pages slightly turned, zoomed and shifted."""
+    fit = pymupdf.Matrix(inner[0] / width_pt, inner[1] / height_pt)
+    if rng.random() < 0.5:
+        return fit
+    angle = rng.gauss(0, 0.7)
+    zoom = rng.uniform(0.94, 1.02)
+    centre = pymupdf.Matrix(1, 0, 0, 1, -width_pt / 2, -height_pt / 2)
+    moved = pymupdf.Matrix(
+        1,
+        0,
+        0,
+        1,
+        width_pt * (0.5 + rng.uniform(-0.015, 0.015)),
+        height_pt * (0.5 + rng.uniform(-0.015, 0.015)),
+    )
+    turned = (
+        centre
+        * pymupdf.Matrix(max(-2.0, min(2.0, angle)))
+        * pymupdf.Matrix(zoom, zoom * rng.uniform(0.97, 1.03))
+    )
+    return turned * moved * fit
+
+
+def _paint(pixels: npt.NDArray[np.uint8], sheet: Sheet, matrix: pymupdf.Matrix, frame: pymupdf.IRect) -> None:
+    """Draws what a frame shows of a page on its white paper. pixels: [H, W] grey, changed; frame: lies in them."""
+    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=frame * ~matrix)
+    pixels[frame.y0 : frame.y1, frame.x0 : frame.x1] = 255
+    found = np.frombuffer(drawn.samples_mv, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
+    top, left = max(0, drawn.y), max(0, drawn.x)
+    found = found[top - drawn.y : pixels.shape[0] - drawn.y, left - drawn.x : pixels.shape[1] - drawn.x]
+    pixels[top : top + found.shape[0], left : left + found.shape[1]] = found
 
 
 def _scale(rng: random.Random, size_pt: float) -> float:

@@ -1,21 +1,39 @@
-"""The options that all trainings of the line reader have."""
+"""What both trainings of the line reader share: their options, their pages and the run."""
 
 import argparse
 import json
 import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 import torch
+from torch import nn
 
-from ocr.learning.learning_loop import Schedule
+from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
+from ocr.training.lines.page_pool import PagePool, batches
+from ocr.training.lines.page_streams import DrawnPages, Source
+from ocr.training.lines.scan_pages import Scans
+
+Batch = TypeVar("Batch")
 
 
 def parser(
-    name: str, about: str | None, *, pages: int, held: int, rate: float, real: float, scans: float
+    name: str,
+    about: str | None,
+    *,
+    pages: int,
+    held: int,
+    uses: float,
+    rate: float,
+    real: float,
+    scans: float,
 ) -> argparse.ArgumentParser:
     """Returns the options that both trainings have, with the defaults given."""
     made = argparse.ArgumentParser(prog=f"python -m ocr.training.lines.{name}", description=about)
-    made.add_argument("--data", type=Path, required=True, help="what ocr.training.corpus and .tokenize made")
+    made.add_argument("--data", type=Path, required=True, help="what ocr.training.corpus made")
     made.add_argument("--out", type=Path, required=True, help="folder for the weights")
     made.add_argument("--minutes", type=float, default=10.0)
     made.add_argument(
@@ -24,6 +42,7 @@ def parser(
     made.add_argument("--workers", type=int, default=14, help="processes that draw pages")
     made.add_argument("--pages", type=int, default=pages, help="pages a batch")
     made.add_argument("--held", type=int, default=held, metavar="BATCHES", help="that pages are chosen from")
+    made.add_argument("--uses", type=float, default=uses, help="how often each page is used on average")
     made.add_argument("--rate", type=float, default=rate, help="learning rate")
     made.add_argument("--real", type=float, default=real, help="share of pages from documents")
     made.add_argument("--scans", type=float, default=scans, help="share of real scans, where there are some")
@@ -36,14 +55,63 @@ def parser(
     return made
 
 
-def begin(args: argparse.Namespace) -> tuple[torch.device, str]:
-    """Seeds everything; returns the device, and the characters to learn."""
-    torch.manual_seed(args.seed)
-    random.seed(args.seed)
-    characters: str = json.loads((args.data / "characters.json").read_text(encoding="utf-8"))
-    return torch.device(args.device), characters
+class LineTraining(ABC, Generic[Batch]):
+    """One run. A training sets its network, optimiser and mean. flat, warm_up: as Schedule has them."""
 
+    drawn: ClassVar[type[DrawnPages]]  # type: ignore[type-arg]
+    flat: ClassVar[float]
+    warm_up: ClassVar[int] = 100
+    net: nn.Module
+    mean: MeanWeights
+    optimiser: torch.optim.Optimizer
 
-def schedule_of(args: argparse.Namespace, *, flat: float, warm_up: int = 100) -> Schedule:
-    """Returns the schedule that the options ask for."""
-    return Schedule(minutes=args.minutes, steps=args.steps, flat=flat, warm_up=warm_up, tell=args.tell)
+    def __init__(self, args: argparse.Namespace) -> None:
+        torch.manual_seed(args.seed)
+        random.seed(args.seed)
+        self.args, self.device = args, torch.device(args.device)
+        self.characters: str = json.loads((args.data / "characters.json").read_text(encoding="utf-8"))
+
+    def run(self) -> None:
+        """Trains, and writes the weights."""
+        args = self.args
+        held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
+        if Scans(args.data / "scans", "valid").printed:
+            held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
+        pool = PagePool(batches(self._pages("train", args.scans), args.workers), args.held, args.uses)
+
+        def check() -> str:
+            self.save()
+            return f"HELD-OUT pages: {self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
+
+        schedule = Schedule(
+            minutes=args.minutes, steps=args.steps, flat=self.flat, warm_up=self.warm_up, tell=args.tell
+        )
+        learn(self.optimiser, schedule, self.mean, self.steps(pool.draw), check, goes_on=bool(args.weights))
+
+    @abstractmethod
+    def steps(self, draw: Callable[[], Batch]) -> Callable[[], Losses]:
+        """Returns what gives the losses of the next step. draw: returns a batch of pages."""
+
+    @abstractmethod
+    def score(self, held_out: dict[str, list[Batch]]) -> str:
+        """Returns how good the mean of the weights is on pages of each kind."""
+
+    @abstractmethod
+    def save(self) -> None:
+        """Writes the mean of the weights, for `LineReader.load`."""
+
+    def source(self, split: str, scans: float) -> Source:
+        """Returns what pages are drawn from. scans: share of real scans."""
+        args = self.args
+        return Source(
+            data=args.data,
+            characters=self.characters,
+            pages=args.pages,
+            real=args.real,
+            scans=scans,
+            seed=args.seed,
+            split=split,
+        )
+
+    def _pages(self, split: str, scans: float) -> DrawnPages[Batch]:
+        return self.drawn(self.source(split, scans))

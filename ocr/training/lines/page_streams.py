@@ -1,9 +1,11 @@
 """Endless batches of pages with what each network learns of them, for worker processes to draw."""
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -16,9 +18,7 @@ from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.line_pages import LinePages
 
 UNKNOWN = -1  # the label of a line that only a teacher reads
-# Shares of lines that end at wide white: a reader must bear what finders do, but a finder learns one way.
-_READER_SPLIT, _FINDER_SPLIT = 0.6, 1.0
-_EMPTY, _READER_EMPTY = 0.06, 0.02  # shares of pages without text
+Batch = TypeVar("Batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,47 +71,50 @@ class Source:
         return pages, random.Random(f"{self.split}/{self.seed}/{worker.id if worker else 0}")
 
 
-class ReaderPages(IterableDataset[LineBatch]):
-    """Pages for the reader: lines with a character that it does not know have no label."""
+class DrawnPages(ABC, IterableDataset[Batch]):
+    """Batches of drawn pages. parted: the share of lines that end at wide white; empty: of pages without text."""
+
+    parted: ClassVar[float]
+    empty: ClassVar[float]
 
     def __init__(self, source: Source) -> None:
         self.source = source
 
-    def __iter__(self) -> Iterator[LineBatch]:
-        pages, rng = self.source.open(_READER_SPLIT)
+    def __iter__(self) -> Iterator[Batch]:
+        source, (pages, rng) = self.source, self.source.open(self.parted)
+        while True:
+            drawn: list[DrawnPage] = []
+            while len(drawn) < source.pages:
+                without = rng.random() < self.empty
+                page = pages.empty(rng) if without else pages.draw(rng, source.real, source.scans)
+                if page is not None:
+                    drawn.append(page)
+            yield from self.made(drawn)
+
+    @abstractmethod
+    def made(self, drawn: list[DrawnPage]) -> Iterator[Batch]:
+        """Yields the pages with what is learned of them, if there is anything."""
+
+
+class ReaderPages(DrawnPages[LineBatch]):
+    """Pages for the reader, which must bear what finders do: lines with a character unknown to it have no label."""
+
+    parted, empty = 0.6, 0.02
+
+    def made(self, drawn: list[DrawnPage]) -> Iterator[LineBatch]:
         classes = classes_of(self.source.characters)
-        while True:
-            drawn: list[DrawnPage] = []
-            while len(drawn) < self.source.pages:
-                if rng.random() < _READER_EMPTY:
-                    page = pages.empty(rng)
-                else:
-                    page = pages.draw(rng, self.source.real, self.source.scans)
-                if page is not None:
-                    drawn.append(page)
-            batch = line_batch(drawn, classes, unlabelled=self.source.unlabelled)
-            if len(batch.lengths):
-                yield batch
+        batch = line_batch(drawn, classes, unlabelled=self.source.unlabelled)
+        if len(batch.lengths):
+            yield batch
 
 
-class FinderPages(IterableDataset[CellBatch]):
-    """Pages for the finder, some without text."""
+class FinderPages(DrawnPages[CellBatch]):
+    """Pages for the finder, which learns one way of parting lines."""
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    parted, empty = 1.0, 0.06
 
-    def __iter__(self) -> Iterator[CellBatch]:
-        pages, rng = self.source.open(_FINDER_SPLIT)
-        while True:
-            drawn: list[DrawnPage] = []
-            while len(drawn) < self.source.pages:
-                if rng.random() < _EMPTY:
-                    page = pages.empty(rng)
-                else:
-                    page = pages.draw(rng, self.source.real, self.source.scans)
-                if page is not None:
-                    drawn.append(page)
-            yield cell_batch(drawn)
+    def made(self, drawn: list[DrawnPage]) -> Iterator[CellBatch]:
+        yield cell_batch(drawn)
 
 
 def line_batch(drawn: list[DrawnPage], classes: dict[str, int], *, unlabelled: bool = False) -> LineBatch:

@@ -7,25 +7,22 @@ Writes finder.safetensors. The schedule follows the clock.
 
 import argparse
 import random
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.int8 import fill
-from ocr.learning.learning_loop import Losses, MeanWeights, learn
+from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.line_reader.networks import DROP_PX
 from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.finder_targets import HALVING
-from ocr.training.lines.page_pool import PagePool, batches
-from ocr.training.lines.page_streams import CellBatch, FinderPages, Source
-from ocr.training.lines.scan_pages import Scans
-from ocr.training.lines.training_options import begin, parser, schedule_of
+from ocr.training.lines.line_training import LineTraining, parser
+from ocr.training.lines.page_streams import CellBatch, FinderPages
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 
-_FLAT, _DECAY = 0.3, 0.02
+_DECAY = 0.02
 _WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used
 _TEXT_WEIGHT = 3.0  # of a cell of text against one of paper, of which there are more
 
@@ -49,12 +46,13 @@ def finder_losses(outputs: Tensor, cells: Tensor) -> Losses:
     }
 
 
-class FinderTraining:
-    """One run: network, optimiser, mean, pages."""
+class FinderTraining(LineTraining[CellBatch]):
+    """Trains a FinderNet."""
+
+    drawn, flat = FinderPages, 0.3
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.device, self.characters = begin(args)
+        super().__init__(args)
         self.net = FinderNet().to(self.device).train()
         if args.weights:
             fill(self.net, args.weights / "finder.safetensors")
@@ -63,43 +61,15 @@ class FinderTraining:
             self.net.parameters(), args.rate, weight_decay=_DECAY, fused=self.device.type == "cuda"
         )
 
+    def steps(self, draw: Callable[[], CellBatch]) -> Callable[[], Losses]:
+        return lambda: self.losses(draw(), random.choice(_WEAR))
+
     def losses(self, batch: CellBatch, strength: float) -> Losses:
         """Returns the losses on pages worn anew."""
         with torch.no_grad():
             darkness = in_poor_light(worn_darkness(batch.pixels.to(self.device), strength))
             halved = on_dark_lid(F.avg_pool2d(darkness, HALVING))
         return finder_losses(self._outputs(halved), batch.cells.to(self.device).float())
-
-    def run(self) -> None:
-        """Trains, and writes the weights."""
-        args = self.args
-        held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
-        if Scans(args.data / "scans", "valid").printed:
-            held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
-        pool = PagePool(batches(self._pages("train"), args.workers), args.held, float("inf"))
-
-        def losses() -> Losses:
-            return self.losses(pool.draw(), random.choice(_WEAR))
-
-        def check() -> str:
-            self.save()
-            return f"HELD-OUT pages: {self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
-
-        schedule = schedule_of(args, flat=_FLAT)
-        learn(self.optimiser, schedule, self.mean, losses, check, goes_on=bool(args.weights))
-
-    def _pages(self, split: str, scans: float | None = None) -> FinderPages:
-        args = self.args
-        source = Source(
-            data=args.data,
-            characters=self.characters,
-            pages=args.pages,
-            real=args.real,
-            scans=args.scans if scans is None else scans,
-            seed=args.seed,
-            split=split,
-        )
-        return FinderPages(source)
 
     def _outputs(self, halved: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -111,15 +81,11 @@ class FinderTraining:
         """Returns how well the mean of the weights finds the text of clean pages, and how far baselines are off."""
         told = []
         with self.mean.in_place():
-            for kind, batches_ in held_out.items():
+            for kind, batches in held_out.items():
+                shown = (F.avg_pool2d(worn_darkness(b.pixels.to(self.device), 0.0), HALVING) for b in batches)
                 parts = [
-                    finder_losses(
-                        self._outputs(
-                            F.avg_pool2d(worn_darkness(batch.pixels.to(self.device), 0.0), HALVING)
-                        ),
-                        batch.cells.to(self.device).float(),
-                    )
-                    for batch in batches_
+                    finder_losses(self._outputs(halved), batch.cells.to(self.device).float())
+                    for halved, batch in zip(shown, batches, strict=True)
                 ]
                 dice, drop = (
                     sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop")
@@ -128,14 +94,14 @@ class FinderTraining:
         return ", ".join(told)
 
     def save(self) -> None:
-        """Writes the mean of the weights, for `LineReader.load`."""
         self.mean.save(self.args.out / "finder.safetensors")
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    return parser("train_finder", __doc__, pages=12, held=24, rate=2e-3, real=0.45, scans=0.15).parse_args(
-        given
+    made = parser(
+        "train_finder", __doc__, pages=12, held=24, uses=float("inf"), rate=2e-3, real=0.45, scans=0.15
     )
+    return made.parse_args(given)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,8 @@ python -m ocr.training.lines.train_reader --shape student --teacher ocr/weights/
 import argparse
 import json
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.int8 import fill
-from ocr.learning.learning_loop import Losses, MeanWeights, learn
+from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, open_net, read_frames, spelled
 from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
-from ocr.training.lines.page_pool import PagePool, batches
+from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Source
-from ocr.training.lines.scan_pages import Scans
-from ocr.training.lines.training_options import begin, parser, schedule_of
 
-_FLAT, _WARM_UP = 0.25, 300
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
@@ -138,12 +134,14 @@ def _readings(
             yield spelled(row[:count]).tolist(), label.tolist()
 
 
-class ReaderTraining:
-    """One run: network, optimiser, mean, pages."""
+class ReaderTraining(LineTraining[LineBatch]):
+    """Trains a ReaderNet."""
+
+    drawn, flat, warm_up = ReaderPages, 0.25, 300
+    net: ReaderNet
 
     def __init__(self, args: argparse.Namespace, shape: Shape | None = None) -> None:
-        self.args = args
-        self.device, self.characters = begin(args)
+        super().__init__(args)
         self.shape = shape or (Shape.of(args.weights) if args.weights else SHAPES[args.shape])
         self.net = self.shape.net(self.characters).to(self.device).train()
         if args.weights:
@@ -159,28 +157,13 @@ class ReaderTraining:
             fused=self.device.type == "cuda",
         )
 
-    def run(self) -> None:
-        """Trains, and writes the weights."""
-        args = self.args
-        held_out = {"": list(islice(self._pages("valid", 0.0), 2))}
-        if Scans(args.data / "scans", "valid").printed:
-            held_out["scans "] = list(islice(self._pages("valid", 1.0), 2))
-        pool = PagePool(batches(self._pages("train"), args.workers), args.held, args.uses)
+    def steps(self, draw: Callable[[], LineBatch]) -> Callable[[], Losses]:
         shelves = LineShelves(
-            fetch=lambda: cut_lines(pool.draw(), self.device, random.choice(_WEAR)),
-            batch_px=args.batch_px,
-            again=args.again,
+            fetch=lambda: cut_lines(draw(), self.device, random.choice(_WEAR)),
+            batch_px=self.args.batch_px,
+            again=self.args.again,
         )
-
-        def next_losses() -> Losses:
-            return losses(self.net, shelves.draw(), self.teacher)
-
-        def check() -> str:
-            self.save()
-            return f"HELD-OUT pages: {self.score(held_out)}; {pool.arrived * args.pages} pages drawn"
-
-        schedule = schedule_of(args, flat=_FLAT, warm_up=_WARM_UP)
-        learn(self.optimiser, schedule, self.mean, next_losses, check, goes_on=bool(args.weights))
+        return lambda: losses(self.net, shelves.draw(), self.teacher)
 
     def _taught_by(self, folder: Path) -> ReaderNet:
         teacher, characters = open_net(folder)
@@ -189,30 +172,21 @@ class ReaderTraining:
         teacher.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return teacher.to(self.device).eval().requires_grad_(False)
 
-    def _pages(self, split: str, scans: float | None = None) -> ReaderPages:
-        args = self.args
-        source = Source(
-            data=args.data,
-            characters=self.characters,
-            pages=args.pages,
-            real=args.real,
-            scans=args.scans if scans is None else scans,
-            seed=args.seed,
-            split=split,
-            unlabelled=self.teacher is not None and split == "train",
-        )
-        return ReaderPages(source)
+    def source(self, split: str, scans: float) -> Source:
+        """Returns what pages are drawn from: with lines without a label where a teacher reads them."""
+        taught = self.teacher is not None and split == "train"
+        return replace(super().source(split, scans), unlabelled=taught)
 
     def score(self, held_out: dict[str, list[LineBatch]]) -> str:
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""
         told = []
         # Every batch has another shape here, and cuDNN would plan each of its convolutions anew.
         with self.mean.in_place(), torch.backends.cudnn.flags(enabled=False):
-            for kind, batches_ in held_out.items():
+            for kind, batches in held_out.items():
                 for strength in _CHECKED:
-                    rates = [error_rate(self.net, batch, self.device, strength) for batch in batches_]
+                    rates = [error_rate(self.net, batch, self.device, strength) for batch in batches]
                     told.append(f"{kind}wear {strength:g}: {sum(rates) / len(rates):.2%} wrong")
-                made = [invented(self.net, batch, self.device, 0.0) for batch in batches_]
+                made = [invented(self.net, batch, self.device, 0.0) for batch in batches]
                 told.append(f"{kind}{sum(made) / len(made):.2f} characters in a line without text")
         return ", ".join(told)
 
@@ -224,14 +198,13 @@ class ReaderTraining:
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
-    made = parser("train_reader", __doc__, pages=16, held=20, rate=1.5e-3, real=0.35, scans=0.12)
+    made = parser("train_reader", __doc__, pages=16, held=20, uses=6.0, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
     made.add_argument(
         "--shape", choices=SHAPES, default="full", help="of the network, where --weights says none"
     )
     made.add_argument("--again", type=float, default=0.0, help="share of steps that take a late batch again")
     made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
-    made.add_argument("--uses", type=float, default=6.0, help="how often each page is used on average")
     return made.parse_args(given)
 
 
