@@ -5,11 +5,10 @@ import os
 import re
 import struct
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ocr.training.corpus.markup import code_blocks, html_paragraphs, plain_paragraphs, pod_paragraphs
+from ocr.training.corpus.markup import code_blocks, html_paragraphs, plain_paragraphs
 from ocr.training.corpus.packages import CorpusError
 
 
@@ -40,10 +39,6 @@ def _man(path: Path) -> list[str]:
     except FileNotFoundError as error:
         raise CorpusError("man is missing: install man-db, which sets manual pages") from error
     return shown.stdout.splitlines()[1:-1]  # without the page's header and footer
-
-
-def _pod(path: Path) -> list[str]:
-    return pod_paragraphs(read_text(path))
 
 
 def _plain(path: Path) -> list[str]:
@@ -104,19 +99,6 @@ def _backticks(path: Path) -> list[str]:
     return [text for text in re.findall(r"`\s*([^`]+)`", read_text(path)) if "<" not in text]
 
 
-def _sword(path: Path) -> list[str]:
-    """Returns the paragraphs of a SWORD zText module (.bzz: blocks of zlib, placed by .bzs; OSIS markup)."""
-    data, index = path.read_bytes(), path.with_suffix(".bzs").read_bytes()
-    paragraphs: list[str] = []
-    for start, size, _ in struct.iter_unpack("<III", index[: len(index) // 12 * 12]):
-        text = zlib.decompress(data[start : start + size]).decode("utf-8", "replace")
-        text = re.sub(r"<note.*?</note>|<title.*?</title>", "", text, flags=re.DOTALL)
-        for part in re.split(r"<div [^>]*>|<milestone[^>]*x-p[^>]*>|<p>|</p>", text):
-            plain = " ".join(re.sub(r"<[^<>]*>", " ", part).split())
-            paragraphs.append(re.sub(r" ([.,;:!?’”])", r"\1", plain))
-    return paragraphs
-
-
 def _code(path: Path) -> list[str]:
     return code_blocks(read_text(path))
 
@@ -124,14 +106,12 @@ def _code(path: Path) -> list[str]:
 READERS: dict[str, Callable[[Path], list[str]]] = {
     "html": _html,
     "man": _man,
-    "pod": _pod,
     "plain": _plain,
     "fortunes": _fortunes,
     "dictionary": _dictionary,
     "messages": _messages,
     "originals": _originals,
     "backticks": _backticks,
-    "sword": _sword,
     "code": _code,
 }
 """The kinds of a source in texts.yaml."""

@@ -78,20 +78,6 @@ def plain_paragraphs(text: str) -> list[str]:
     return [" ".join(block.split()) for block in re.split(r"\n[ \t]*\n", text) if block.strip()]
 
 
-def pod_paragraphs(source: str) -> list[str]:
-    """Returns the prose of Perl documentation: no commands, no verbatim blocks, formatting codes unwrapped."""
-    paragraphs = []
-    for block in re.split(r"\n[ \t]*\n", source):
-        if block.startswith(("=", " ", "\t")) or not block.strip():
-            continue
-        text = re.sub(r"E<lt>", "<", re.sub(r"E<gt>", ">", block))
-        for _ in range(3):
-            text = re.sub(r"\b[BCFISXZ]<([^<>]*)>", r"\1", text)
-            text = re.sub(r"\bL<(?:([^|<>]*)\|)?([^<>]*)>", lambda m: m[1] or m[2], text)
-        paragraphs.append(" ".join(text.split()))
-    return paragraphs
-
-
 def clean(text: str) -> str:
     """Returns `text` in NFC with single spaces and without soft hyphens and invisible characters."""
     text = unicodedata.normalize("NFC", text)

@@ -19,7 +19,7 @@ def code(w: Writer) -> str:
         return shell(w)
     lines = code_block(w.rng, source, w.rng.randint(3, 24))
     if w.chance(0.35):
-        lines = w.source.nonce("code").rename(w.rng, "\n".join(lines)).split("\n")
+        lines = w.source.nonce("code").disguise(w.rng, "\n".join(lines)).split("\n")
     lines = [line.expandtabs(4)[: w.fits()].rstrip() for line in lines]
     if w.chance(0.25):
         first = w.rng.choice([1, 1, w.rng.randint(2, 400)])

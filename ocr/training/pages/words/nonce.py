@@ -15,25 +15,6 @@ _TRIES = 6  # draws of a word that comes out too long or too short, before it is
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _START, _END = "  ", " "
 
-_SPECIMEN = """
-a ab ac accumsan adipiscing aenean aliqua aliquam aliquet aliquip amet ante anim aptent arcu at auctor augue aute
-autem bibendum blandit cillum class commodo condimentum congue consectetur consequat conubia convallis cras
-cubilia cupidatat curabitur curae cursus dapibus deserunt diam dictum dictumst dignissim dis do dolor dolore donec
-dui duis ea efficitur egestas eget eiusmod eleifend elementum elit enim erat eros esse est et etiam eu euismod ex
-excepteur exercitation facilisi facilisis fames faucibus felis fermentum feugiat finibus fringilla fugiat fusce
-gravida habitant habitasse hac hendrerit iaculis id imperdiet in inceptos incididunt integer interdum ipsum irure
-justo labore lacinia lacus laoreet lectus leo libero ligula litora lobortis lorem luctus maecenas magna magnis
-malesuada massa mattis mauris maximus metus mi minim mollis mollit montes morbi mus nam nascetur natoque nec neque
-netus nibh nisi nisl non nostra nostrud nulla nullam nunc occaecat odio officia orci ornare parturient pellentesque
-penatibus per pharetra phasellus placerat platea porta porttitor posuere potenti praesent pretium primis proident
-proin pulvinar purus quam quis quisque rhoncus ridiculus risus rutrum sagittis sapien scelerisque sed sem semper
-senectus sint sit sociosqu sodales sollicitudin sunt suscipit suspendisse taciti tellus tempor tempus tincidunt
-torquent tortor tristique turpis ullamco ullamcorper ultrices ultricies urna ut varius vehicula vel velit veniam
-venenatis vestibulum vitae vivamus viverra volutpat voluptate vulputate
-"""
-_LATIN = _SPECIMEN.split()
-_OPENING = "Lorem ipsum dolor sit amet, consectetur adipiscing elit"
-
 
 class Nonce:
     """Makes words with the letter sequences of a language, learnt once from its distinct words.
@@ -54,7 +35,7 @@ class Nonce:
     @classmethod
     def of(cls, text: str) -> "Nonce":
         """Returns a generator learnt from running text."""
-        return cls(_WORD.findall(text) or _LATIN)
+        return cls(_WORD.findall(text) or ["lorem", "ipsum"])
 
     def word(self, rng: random.Random) -> str:
         """Returns a word of 2 to 14 lower-case letters."""
@@ -98,43 +79,13 @@ class Nonce:
 
         return _WORD.sub(replace, text)
 
-    def rename(self, rng: random.Random, code: str, share: float = 0.6) -> str:
-        """Returns program text with most of its longer names replaced, each by one invented name throughout."""
-        names: dict[str, str] = {}
 
-        def replace(found: re.Match[str]) -> str:
-            name = found[0]
-            if name not in names:
-                made = self.word(rng) if len(name) >= 4 and rng.random() < share else name
-                names[name] = made.upper() if name.isupper() else made
-            return names[name]
-
-        return _WORD.sub(replace, code)
-
-
-class Latin:
-    """The Latin of specimen pages: words of Lorem ipsum, and words made like them."""
-
-    def __init__(self) -> None:
-        self._nonce = Nonce(_LATIN)
-
-    def paragraph(self, rng: random.Random, max_chars: int) -> str:
-        made = rng.choice([0.0, 0.2, 0.5])  # the share of invented words
-
-        def word() -> str:
-            return self._nonce.word(rng) if rng.random() < made else rng.choice(_LATIN)
-
-        opening = _OPENING if rng.random() < 0.15 else ""
-        return _sentences(rng, max_chars, word, opening)
-
-
-def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str], opening: str = "") -> str:
+def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str]) -> str:
     """Returns sentences of up to about max_chars characters, cut at a word."""
     text: list[str] = []
     length, size = rng.randint(min(max_chars, 60), max_chars), 0
     while size < length:
-        words = [opening] if opening and not text else []
-        words += [word() + ("," if rng.random() < 0.08 else "") for _ in range(rng.randint(3, 18))]
+        words = [word() + ("," if rng.random() < 0.08 else "") for _ in range(rng.randint(3, 18))]
         sentence = " ".join(words).rstrip(",") + rng.choices(".?!;:", [20, 1, 1, 1, 1])[0]
         text.append(sentence[0].upper() + sentence[1:])
         size += len(sentence) + 1

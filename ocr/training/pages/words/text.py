@@ -6,16 +6,16 @@ import string
 from collections.abc import Sequence
 from pathlib import Path
 
-from ocr.training.pages.words.nonce import Latin, Nonce
+from ocr.training.pages.words.nonce import Nonce
 
 # How often a page comes from a category.
 BUSINESS = "business"  # names, addresses, companies, goods: made up, of many countries
 _WEIGHTS = {"en_prose": 0.40, "en_tech": 0.06, BUSINESS: 0.06, "code": 0.0}
 _LANGUAGE_SHARE = 0.24
-MADE_UP = {"random": 0.15, "nonce": 0.07, "latin": 0.02}
-# How often a paragraph of a page of real text is made up all the same. With the pages of made-up text, about a tenth
-# of all paragraphs are nonce words, one in 25 is Latin, and three in ten cannot be guessed.
-_NONCE_SHARE, _LATIN_SHARE = 0.07, 0.015
+MADE_UP = {"random": 0.15, "nonce": 0.09}
+# How often a paragraph of a page of real text is made up all the same. With the pages of made-up text, about an eighth
+# of all paragraphs are nonce words, and three in ten cannot be guessed.
+_NONCE_SHARE = 0.085
 _SPRINKLED_SHARE = 0.08
 _LEARNT_CHARACTERS = 400_000  # of a category, to make words like its own
 
@@ -34,10 +34,9 @@ class TextSource:
             self.paragraphs[file.name.removesuffix(".txt.xz")] = kept
         self.languages = [name for name in self.paragraphs if name not in _WEIGHTS]
         self._nonce: dict[str, Nonce] = {}
-        self._latin = Latin()
 
     def category(self, rng: random.Random) -> str:
-        """The kind of text one page holds; "random", "nonce" and "latin" are made up on the spot."""
+        """The kind of text one page holds; "random" and "nonce" are made up on the spot."""
         names = [*(n for n in _WEIGHTS if n in self.paragraphs), *MADE_UP, *self.languages]
         share = _LANGUAGE_SHARE / max(1, len(self.languages))
         weights = [_WEIGHTS.get(n, MADE_UP.get(n, share)) for n in names]
@@ -47,10 +46,7 @@ class TextSource:
         """One paragraph of at most about max_chars characters, cut at a word."""
         if category == "random":
             return random_words(rng, rng.randrange(8, 70))
-        draw = rng.random()
-        if category == "latin" or (draw < _LATIN_SHARE and category not in MADE_UP):
-            return self._latin.paragraph(rng, max_chars)
-        if category == "nonce" or (draw < _LATIN_SHARE + _NONCE_SHARE and category not in MADE_UP):
+        if category == "nonce" or rng.random() < _NONCE_SHARE:
             like = self._like(rng, category)
             if rng.random() < 0.6:
                 return self.nonce(like).paragraph(rng, max_chars)
@@ -103,46 +99,42 @@ def random_words(rng: random.Random, count: int) -> str:
     return " ".join(random_word(rng) for _ in range(count))
 
 
-def _letters(rng: random.Random, alphabet: str, low: int, high: int) -> str:
-    return "".join(rng.choices(alphabet, k=rng.randint(low, high)))
-
-
+_LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
 _ACCENTED = "äöüßéèêëàâçîïôœùûñáíóúìòãõåæøłńśźżćęąőűčřšžýěůĺ"
 _MARKS = string.punctuation + "“”‘’–—…•©®™°±×÷§¶«»€£¥→≤≥≠≈µ½¼¾²³†‡"
+# The parts of words: letters out of an alphabet, the fewest and the most; or one of several endings.
+_WORDS: tuple[tuple[tuple[str, int, int] | list[str], ...], ...] = (
+    *[((_LOWER, 1, 10),)] * 3,
+    ((_UPPER, 1, 1), (_LOWER, 1, 9)),
+    ((_UPPER + _DIGITS, 2, 9),),
+    ((string.ascii_letters + _DIGITS + "_-./", 4, 16),),
+    ((_DIGITS, 1, 3), ["", ",000", ","], (_DIGITS, 3, 3), ["", ".5", ".25", ".875"]),
+    (("$€£¥", 1, 1), (_DIGITS, 1, 3), ["."], (_DIGITS, 2, 2)),
+    (
+        ["0", "1", "2"],
+        (_DIGITS, 1, 1),
+        [".0", ".1", "/0", "-1"],
+        ["1", "2"],
+        [".19", ".20", "/20", "-20"],
+        (_DIGITS, 2, 2),
+    ),
+    ((_LOWER, 3, 8), ["@"], (_LOWER, 3, 8), [".com", ".org", ".de", ".net"]),
+    ((_MARKS, 1, 1),),
+    ((_LOWER + _ACCENTED, 2, 9),),
+    (["("], (_LOWER, 1, 8), [")", "),", ")."]),
+    ((_LOWER, 2, 8), [",", ".", ";", ":", "!", "?"]),
+    ((_DIGITS, 1, 2), ["."], (_DIGITS, 1, 1), ["%", " kg", " cm", " °C", "x", ""]),
+)
 
 
 def random_word(rng: random.Random) -> str:
-    """A word, number, code, price, date, address or symbol made at random."""
-    kind = rng.randrange(15)
-    lower, upper, digits = string.ascii_lowercase, string.ascii_uppercase, string.digits
-    if kind < 3:
-        return _letters(rng, lower, 1, 10)
-    if kind == 3:
-        return _letters(rng, upper, 1, 1) + _letters(rng, lower, 1, 9)
-    if kind == 4:
-        return _letters(rng, upper + digits, 2, 9)
-    if kind == 5:
-        return _letters(rng, string.ascii_letters + digits + "_-./", 4, 16)
-    if kind == 6:
-        return (
-            f"{rng.randrange(10 ** rng.randint(1, 7)):,}{rng.choice(['', '.' + _letters(rng, digits, 1, 3)])}"
-        )
-    if kind == 7:
-        return f"{rng.choice('$€£¥')}{rng.randrange(100000) / 100:.2f}"
-    if kind == 8:
-        mark = rng.choice("./-")
-        return f"{rng.randint(1, 31):02}{mark}{rng.randint(1, 12):02}{mark}{rng.randint(1900, 2040)}"
-    if kind == 9:
-        return f"{_letters(rng, lower, 3, 8)}@{_letters(rng, lower, 3, 8)}.{rng.choice(['com', 'org', 'de', 'net'])}"
-    if kind == 10:
-        return rng.choice(_MARKS) if rng.random() < 0.5 else _letters(rng, _MARKS, 1, 3)
-    if kind == 11:
-        return _letters(rng, lower + _ACCENTED, 2, 9)
-    if kind == 12:
-        return f"({_letters(rng, lower, 1, 8)}{rng.choice([')', '),', ').'])}"
-    if kind == 13:
-        return _letters(rng, lower, 2, 8) + rng.choice([",", ".", ";", ":", "!", "?"])
-    return f"{rng.randrange(1000) / 10:.1f}{rng.choice(['%', ' kg', ' cm', ' °C', 'x', ''])}"
+    """Returns a word, number, code, price, date, address or symbol made at random."""
+    return "".join(
+        rng.choice(part)
+        if isinstance(part, list)
+        else "".join(rng.choices(part[0], k=rng.randint(part[1], part[2])))
+        for part in rng.choice(_WORDS)
+    )
 
 
 def code_block(rng: random.Random, source: Sequence[str], max_lines: int) -> list[str]:

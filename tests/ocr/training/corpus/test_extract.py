@@ -1,7 +1,6 @@
 import gzip
 import shutil
 import struct
-import zlib
 from pathlib import Path
 
 import pytest
@@ -79,13 +78,6 @@ def test_dictionary_loses_links_and_pronunciation(tmp_path: Path) -> None:
     entry = 'Arpent \\Ar"pent\\, n. See {Acre}.\n   A measure of land.\n   [1913 Webster]\n\nNext'
     path.write_bytes(gzip.compress(entry.encode()))
     assert READERS["dictionary"](path) == ["Arpent n. See Acre. A measure of land.", "Next"]
-
-
-def test_sword_blocks_become_verses_without_markup(tmp_path: Path) -> None:
-    block = zlib.compress(b'<verse n="1">In the <w>beginning</w>.</verse><note>n</note><p>And so on')
-    (tmp_path / "ot.bzz").write_bytes(b"??" + block)
-    (tmp_path / "ot.bzs").write_bytes(struct.pack("<III", 2, len(block), 99))
-    assert READERS["sword"](tmp_path / "ot.bzz") == ["In the beginning.", "And so on"]
 
 
 def test_files_come_sorted_once_and_without_links(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from ocr.training.corpus.markup import (
     html_paragraphs,
     keep,
     plain_paragraphs,
-    pod_paragraphs,
     split_long,
     unique,
 )
@@ -28,11 +27,6 @@ def test_html_gives_one_string_a_block_and_skips_code_and_navigation() -> None:
 def test_mallard_page_reads_like_html() -> None:
     page = "<page><info><desc>no</desc></info><title>Sound</title><p>Press <key>Esc</key>.</p></page>"
     assert html_paragraphs(page) == ["Sound", "Press Esc."]
-
-
-def test_pod_keeps_prose_and_unwraps_codes() -> None:
-    source = "=head1 NAME\n\nUse C<print> or L<say|perlfunc/say> B<now>.\n\n  verbatim()\n"
-    assert pod_paragraphs(source) == ["Use print or say now."]
 
 
 def test_plain_text_joins_lines_of_a_paragraph() -> None:

@@ -1,8 +1,6 @@
 import random
 from pathlib import Path
 
-import pytest
-
 from ocr.training.pages.words.text import TextSource, random_words, sprinkle
 
 
@@ -43,19 +41,14 @@ def test_three_paragraphs_in_ten_cannot_be_guessed(corpus: Path) -> None:
         sum(word.strip(",") not in known for word in text.split()) / len(text.split()) for text in drawn
     ]
     assert 0.25 < sum(share > 0.3 for share in unknown) / len(drawn) < 0.38
-    latin = sum(
-        len({"dolor", "amet", "sed", "magna", "et", "ut", "nunc", "elit"} & set(t.split())) > 1 for t in drawn
-    )
-    assert 0.015 < latin / len(drawn) < 0.06
 
 
-@pytest.mark.parametrize("category", ["nonce", "latin"])
-def test_made_up_text_keeps_to_its_length(corpus: Path, category: str) -> None:
+def test_made_up_text_keeps_to_its_length(corpus: Path) -> None:
     source, rng = TextSource(corpus / "text"), random.Random(6)
-    texts = [source.paragraph(rng, category, max_chars=200) for _ in range(60)]
+    texts = [source.paragraph(rng, "nonce", max_chars=200) for _ in range(60)]
     assert all(0 < len(text) <= 320 for text in texts)
     assert len(set(texts)) == 60
-    assert all(source.phrase(rng, category, 3) for _ in range(20))
+    assert all(source.phrase(rng, "nonce", 3) for _ in range(20))
 
 
 def test_real_words_are_replaced_by_made_ones_of_the_same_language(corpus: Path) -> None:
