@@ -7,16 +7,19 @@ one matrix product. In 2.5 published code pads a batch without masking it; here 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
+from transformers.models.idefics2.modeling_idefics2 import Idefics2VisionTransformer
 
 from encoders.attention.switch import takes
-from encoders.initial import embedding
 from encoders.minicpm.packed_patches import normalised
+from encoders.native.layers import feed_forward
 from encoders.native.sequence_attention import Sequences, sequence_attention
-from encoders.pointwise import add_norm, linear_gelu
+from encoders.pointwise import add_norm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,21 +41,6 @@ class VitConfig:
     def positions_side(self) -> int:
         """The side of the table of learnt positions."""
         return self.image_px // self.patch_px
-
-
-class SiglipEmbeddings(nn.Module):
-    def __init__(self, config: VitConfig) -> None:
-        super().__init__()
-        self.patch_embedding = nn.Conv2d(3, config.width, config.patch_px, config.patch_px)
-        self.position_embedding = embedding(config.positions_side**2, config.width, std=0.02)
-
-    def forward(self, pixels_SNP: Tensor, positions_SN: Tensor) -> Tensor:
-        """Returns the patches' embeddings with their positions, [S, N, E]."""
-        convolution = self.patch_embedding
-        patches = normalised(pixels_SNP, convolution.weight.dtype)
-        tokens = functional.linear(patches, convolution.weight.flatten(1), convolution.bias)
-        out: Tensor = tokens + self.position_embedding(positions_SN)
-        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,81 +65,54 @@ class Keys:
         return cls(valid_SN[:, None, None], Sequences(offsets, N))
 
 
-class SiglipAttention(nn.Module):
-    def __init__(self, config: VitConfig) -> None:
-        super().__init__()
-        self.num_heads = config.num_heads
-        self.k_proj = nn.Linear(config.width, config.width)
-        self.v_proj = nn.Linear(config.width, config.width)
-        self.q_proj = nn.Linear(config.width, config.width)
-        self.out_proj = nn.Linear(config.width, config.width)
-
-    def forward(self, x: Tensor, keys: "Keys") -> Tensor:
-        S, N, E = x.shape
-        q, k, v = (
-            project(x).view(S, N, self.num_heads, -1) for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        if keys.sequences is not None:
-            q, k, v = (each.flatten(0, 1) for each in (q, k, v))
-            out = sequence_attention(q, k, v, keys.sequences)
-        else:
-            q, k, v = (each.transpose(1, 2) for each in (q, k, v))
-            out = functional.scaled_dot_product_attention(q, k, v, attn_mask=keys.valid_S11N).transpose(1, 2)
-        projected: Tensor = self.out_proj(out.reshape(S, N, E))
-        return projected
-
-
-class SiglipMlp(nn.Module):
-    def __init__(self, config: VitConfig) -> None:
-        super().__init__()
-        self.fc1 = nn.Linear(config.width, config.mlp_dim)
-        self.fc2 = nn.Linear(config.mlp_dim, config.width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.fc2(linear_gelu(x, self.fc1, tanh=True))
-        return out
-
-
-class SiglipLayer(nn.Module):
-    def __init__(self, config: VitConfig) -> None:
-        super().__init__()
-        self.self_attn = SiglipAttention(config)
-        self.layer_norm1 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
-        self.mlp = SiglipMlp(config)
-        self.layer_norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
-
-    def forward(self, x: Tensor, update: Tensor | None, keys: Keys) -> tuple[Tensor, Tensor]:
-        """Returns x and the update still to be added to it after this layer, from those before it; both [S, N, E]."""
-        x, normed = add_norm(x, update, self.layer_norm1)
-        x, normed = add_norm(x, self.self_attn(normed, keys), self.layer_norm2)
-        return x, self.mlp(normed)
-
-
-class SiglipLayers(nn.Module):
-    def __init__(self, config: VitConfig) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(SiglipLayer(config) for _ in range(config.num_layers))
-
-
 class SiglipVit(nn.Module):
-    """The vision transformer. Parameter names are the published `vpm.*`."""
+    """The vision transformer; transformers' modules hold the weights. Parameter names are the published `vpm.*`."""
 
     def __init__(self, config: VitConfig) -> None:
         super().__init__()
         self.config = config
-        self.embeddings = SiglipEmbeddings(config)
-        self.encoder = SiglipLayers(config)
-        self.post_layernorm = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
+        sizes = Idefics2VisionConfig(
+            hidden_size=config.width,
+            intermediate_size=config.mlp_dim,
+            num_hidden_layers=config.num_layers,
+            num_attention_heads=config.num_heads,
+            image_size=config.image_px,
+            patch_size=config.patch_px,
+            layer_norm_eps=config.layer_norm_eps,
+        )
+        tower = Idefics2VisionTransformer(sizes)
+        self.embeddings, self.encoder = tower.embeddings, tower.encoder
+        self.post_layernorm = tower.post_layernorm
 
     def forward(self, pixels_SNP: Tensor, positions_SN: Tensor, valid_SN: Tensor) -> Tensor:
         """Returns the patches' features [S, N, E]; those of patches that are not valid mean nothing, but are finite.
 
         pixels: uint8. positions: int32, in the learnt table. valid: at least one patch of every slice.
         """
-        x = self.embeddings(pixels_SNP, positions_SN)
+        convolution = self.embeddings.patch_embedding
+        patches = normalised(pixels_SNP, convolution.weight.dtype)
+        x = functional.linear(patches, convolution.weight.flatten(1), convolution.bias)
+        x = x + self.embeddings.position_embedding(positions_SN)
         keys = Keys.of(valid_SN, x)
         update: Tensor | None = None
         for layer in self.encoder.layers:
-            x, update = layer(x, update, keys)
+            x, normed = add_norm(x, update, layer.layer_norm1)
+            x, normed = add_norm(x, _attended(layer.self_attn, normed, keys), layer.layer_norm2)
+            update = feed_forward(layer.mlp, normed)
         _, features = add_norm(x, update, self.post_layernorm)
         return features
+
+
+def _attended(attention: Any, x: Tensor, keys: Keys) -> Tensor:
+    """Returns what a layer's attention makes of its normed input, [S, N, E]."""
+    S, N, E = x.shape
+    projections = attention.q_proj, attention.k_proj, attention.v_proj
+    q, k, v = (project(x).view(S, N, attention.num_heads, -1) for project in projections)
+    if keys.sequences is not None:
+        q, k, v = (each.flatten(0, 1) for each in (q, k, v))
+        out = sequence_attention(q, k, v, keys.sequences)
+    else:
+        q, k, v = (each.transpose(1, 2) for each in (q, k, v))
+        out = functional.scaled_dot_product_attention(q, k, v, attn_mask=keys.valid_S11N).transpose(1, 2)
+    projected: Tensor = attention.out_proj(out.reshape(S, N, E))
+    return projected
