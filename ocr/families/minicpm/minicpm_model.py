@@ -1,11 +1,14 @@
-"""MiniCPM-V: vision transformer, resampler and language model, under their published names.
+"""MiniCPM-V: vision transformer, resampler and language model, under their published names, and how they are loaded.
 
+From config.json and safetensors; nothing in the files is executed.
 Source: openbmb/MiniCPM-Llama3-V-2_5, MiniCPM-V-2_6, MiniCPM-V-4 and MiniCPM-V-4_5 (modeling_minicpmv.py).
 Shapes: L tokens of a prompt, T vision tokens, D width.
 """
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,9 +28,11 @@ from transformers import (
 from encoders.minicpm.resampler import HEAD_WIDTH, Resampler, ResamplerConfig
 from encoders.minicpm.siglip import SiglipVit, VitConfig
 from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
+from ocr.checkpoints.weight_files import check_shapes, open_weights, shapes_of
 from ocr.errors import CheckpointError
 from ocr.families.minicpm.prompts import PagePrompt
 from ocr.families.minicpm.versions import Version, section, version_of, whole_number
+from ocr.model_files.locate import read_json, weight_files
 
 _LANGUAGE: dict[Version, tuple[Any, Any]] = {
     "2.5": (LlamaConfig, LlamaForCausalLM),
@@ -139,3 +144,39 @@ class MiniCpmModel(nn.Module):
         embeds: Tensor = embed(torch.tensor(prompt.ids, device=weight.device)) * self.config.embedding_scale
         places = torch.tensor(prompt.places, device=weight.device)
         return embeds.index_copy(0, places, tokens_TD.to(device=weight.device, dtype=embeds.dtype))
+
+
+_TIED = "llm.lm_head.weight"
+
+
+def load_minicpm(
+    directory: Path, *, device: torch.device, dtype: torch.dtype, encoder_dtype: torch.dtype
+) -> MiniCpmModel:
+    """Returns the model in a directory, in evaluation mode and without gradients.
+
+    encoder_dtype: of vision transformer and resampler. Raises: CheckpointError, naming files or tensors and the remedy.
+    """
+    config = read_json(directory / "config.json")
+    files = weight_files(directory)
+    with torch.device("meta"):
+        model = MiniCpmModel.from_config(config)
+    tied = model.config.language.tie_word_embeddings
+    with ExitStack() as stack:
+        source = open_weights(files, stack)
+        if tied:
+            source.pop(_TIED, None)
+        shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+        check_shapes(shapes, shapes_of(source), files, "the config.json published with these weights")
+        for name in shapes:
+            module, _, leaf = name.rpartition(".")
+            tensor = (
+                source[name].get_tensor(name).to(device, dtype if module.startswith("llm") else encoder_dtype)
+            )
+            setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
+    if tied:
+        model.llm.tie_weights()
+    # Tables that no file holds; the language model's were made without values.
+    rotary = model.llm.model.rotary_emb
+    model.llm.model.rotary_emb = type(rotary)(model.config.language).to(device)
+    model.resampler.to(device)
+    return model.eval().requires_grad_(False)

@@ -10,8 +10,7 @@ from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder
 from ocr.decoding.requests import PageRequest
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
-from ocr.families.minicpm.minicpm_files import load_minicpm
-from ocr.families.minicpm.minicpm_model import MiniCpmModel
+from ocr.families.minicpm.minicpm_model import MiniCpmModel, load_minicpm
 from ocr.families.minicpm.prompts import page_prompt, stop_ids
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import read_tokenizer

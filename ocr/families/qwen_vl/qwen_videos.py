@@ -1,11 +1,35 @@
-"""The views of a video for Qwen-VL: at most so many frames, of one size. Torch-free."""
+"""The views of a video for Qwen-VL: at most so many frames, of one size. Torch-free.
+
+Source: transformers, video_processing_qwen3_vl.py; Qwen2.5-VL's vision_process.py (qwen-vl-utils), which takes an even
+number of them.
+"""
 
 from dataclasses import dataclass
 
-from encoders.video_timing import TimedViews, VideoTiming
+import numpy as np
+
+from encoders.video_timing import DEFAULT_RATE, TimedViews, VideoTiming
 from encoders.views import UInt8Array
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing
-from ocr.families.qwen_vl.video_timing import sampled
+
+
+def sampled(
+    total: int,
+    rate: float = DEFAULT_RATE,
+    *,
+    per_second: float = 2.0,
+    least: int = 4,
+    most: int = 768,
+    multiple: int = 1,
+) -> VideoTiming:
+    """Returns the frames that Qwen3-VL samples: evenly, per_second of them, within limits. All if there are few.
+
+    multiple: their number is rounded down to one of this, as for Qwen2.5-VL, but for a video of fewer.
+    """
+    wanted = min(max(int(total / rate * per_second), least), most, total)
+    wanted = max(wanted // multiple * multiple, min(multiple, total))
+    indices = np.linspace(0, total - 1, wanted).round().astype(int)
+    return VideoTiming(rate=rate, total=total, indices=tuple(indices.tolist()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from ocr.errors import CheckpointError
-from ocr.families.minicpm.minicpm_files import load_minicpm
-from ocr.families.minicpm.minicpm_model import MiniCpmConfig, MiniCpmModel
+from ocr.families.minicpm.minicpm_model import MiniCpmConfig, MiniCpmModel, load_minicpm
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.versions import version_of
 from tests.ocr.families.minicpm.tiny_minicpm import VERSIONS, config_json, plain_model, save

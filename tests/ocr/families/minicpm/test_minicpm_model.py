@@ -13,8 +13,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from ocr.families.minicpm.minicpm_files import load_minicpm
-from ocr.families.minicpm.minicpm_model import MiniCpmModel
+from ocr.families.minicpm.minicpm_model import MiniCpmModel, load_minicpm
 from ocr.families.minicpm.prompts import PagePrompt, page_prompt
 from ocr.families.minicpm.slicing import SlicingRule
 from tests.encoders.minicpm.test_slice_paths import Winning

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from ocr.families.minicpm.video_frames import FrameRule, frame_rule
+from ocr.families.minicpm.video_slicing import FrameRule, frame_rule
 
 
 def plain_spread(items: list[int], wanted: int) -> list[int]:

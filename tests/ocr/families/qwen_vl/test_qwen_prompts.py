@@ -22,7 +22,7 @@ from ocr.families.qwen_vl.qwen_prompts import (
     chat_text,
     vision_prompt,
 )
-from ocr.families.qwen_vl.video_timing import sampled
+from ocr.families.qwen_vl.qwen_videos import sampled
 from ocr.model.prompt import PromptError
 from tests.ocr.families.qwen_vl.tiny_models import tiny_tokenizer, token_id
 

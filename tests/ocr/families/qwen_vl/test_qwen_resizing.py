@@ -20,8 +20,7 @@ from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize 
 from encoders.native.patch_vision import normalised
 from encoders.views import UInt8Array
 from ocr.errors import CheckpointError
-from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing, resizing_of
-from ocr.families.qwen_vl.qwen_sizes import ImageShapeError
+from ocr.families.qwen_vl.qwen_resizing import ImageShapeError, QwenResizing, read_resizing, resizing_of
 
 # As published with Qwen/Qwen3-VL-8B-Instruct and Qwen/Qwen2.5-VL-7B-Instruct, but for the limits of the first, which
 # are a 64th, so that random sizes meet both of them.
@@ -127,7 +126,7 @@ def test_it_goes_to_other_processes() -> None:
     again = pickle.loads(pickle.dumps(resizing))
     assert again == resizing
     assert np.array_equal(again(picture(50, 60)).global_view, resizing(picture(50, 60)).global_view)
-    imports = "import sys, ocr.families.qwen_vl.qwen_resizing, ocr.families.qwen_vl.video_timing"
+    imports = "import sys, ocr.families.qwen_vl.qwen_resizing, ocr.families.qwen_vl.qwen_videos"
     command = [sys.executable, "-c", f"{imports}; print('torch' in sys.modules)"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
 
