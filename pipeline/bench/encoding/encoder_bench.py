@@ -154,7 +154,7 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"No arm {name}: {why}"
     if (ranks := values.get("ranks")) is not None:
         shares = ", ".join(map(str, ranks["shares"]))
-        yield f"{ranks['ranks']} ranks; the first batch's views, slices or pages on each: {shares}"
+        yield f"{ranks['ranks']} ranks; the first batch's pages on each: {shares}"
         yield (
             f"{ranks['speed_up']:.2f} times as fast as one rank; {ranks['num_same_bits']} of {ranks['num_pages']} "
             "pages have the bits of one rank's"

@@ -1,28 +1,25 @@
 """Measures an encoder that ranks share, each a process with a GPU of its own, beside one of them alone.
 
-A page's work is its units, such as tiles or slices; of an encoder that forms none, whole pages.
+They share the pages of a batch, as workers of a run share its pages.
 """
 
 import hashlib
 import math
 import multiprocessing
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import as_completed
 from dataclasses import replace
 from datetime import timedelta
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from pebble import ProcessPool
 from torch import Tensor
 
-from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
-from encoders.vision_encoder import VisionEncoder
 from ocr.model_files.locate import find_directory
 from pipeline.bench.bench_figures import Figures
 from pipeline.bench.encoding.encoder_arms import Arm, ManagedArm, build
@@ -39,8 +36,6 @@ from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.device.startup.loading import available_cpus
 from pipeline.errors import ConfigError
 
-T = TypeVar("T")
-Outputs = Mapping[str, Tensor]
 # For the slowest rank to load its model, and for what the first one encodes alone.
 _WAIT = timedelta(minutes=30)
 
@@ -49,7 +44,7 @@ class SharedArm(ManagedArm):
     """Our encoder, its work spread over the ranks of a process group: all have one of the same weights.
 
     It is a member of the group from prepare() to close(). store: where the ranks meet. Every rank is given the same
-    pages, and has the tokens of all of them. shares: pieces of the first batch's work on each rank.
+    pages, and has the tokens of all of them. shares: the first batch's pages on each rank.
     """
 
     def __init__(
@@ -73,43 +68,16 @@ class SharedArm(ManagedArm):
         dist.barrier()
 
     def encode(self, pages: Sequence[PageViews]) -> list[Tensor]:
-        encoder = self._encoder
-        if not isinstance(encoder, VisionEncoder):
-            whole = self._shared(pages, [page.num_bytes for page in pages], self._whole)
-            return [output["tokens"] for output in whole]
-        units = {path: encoder.units(path, pages) for path in encoder.path_names}
-        pieces = [(path, unit) for path, found in units.items() for page in found for unit in page]
-        sizes = [sum(tensor.nbytes for tensor in unit.inputs.values()) for _, unit in pieces]
-        outputs = iter(self._shared(pieces, sizes, self._units))
-        grouped = {
-            path: [list(islice(outputs, len(page))) for page in found] for path, found in units.items()
-        }
-        return [page.tokens_TD for page in encoder.assemble(pages, grouped)]
-
-    def _shared(
-        self, pieces: Sequence[T], sizes: Sequence[int], encode: Callable[[Sequence[T]], Sequence[Outputs]]
-    ) -> list[Outputs]:
-        """Returns the outputs of all pieces, in order: each rank encodes its share of them."""
-        shares = assign(sizes, self._ranks)
+        shares = assign([page.num_bytes for page in pages], self._ranks)
         self.shares = self.shares or [len(share) for share in shares]
-        mine = [pieces[index] for index in shares[self._rank]]
-        return gather(encode(mine) if mine else [], shares, self._encoder.device)
-
-    def _whole(self, pages: Sequence[PageViews]) -> list[Outputs]:
-        return [{"tokens": tokens} for tokens in super().encode(pages)]
-
-    def _units(self, pieces: Sequence[tuple[str, Unit]]) -> list[Outputs]:
-        by_path: dict[str, list[Unit]] = {}
-        for path, unit in pieces:
-            by_path.setdefault(path, []).append(unit)
-        encoded = {path: iter(found) for path, found in self.manager.encode(by_path).items()}
-        return [next(encoded[path]).outputs for path, _ in pieces]
+        mine = [pages[index] for index in shares[self._rank]]
+        return gather(super().encode(mine) if mine else [], shares, self._encoder.device)
 
 
 def assign(sizes: Sequence[int], ranks: int) -> list[list[int]]:
-    """Returns the indices of each rank's pieces, ascending: the largest first, to the rank with the least so far.
+    """Returns the indices of each rank's pages, ascending: the largest first, to the rank with the least so far.
 
-    With fewer pieces than ranks some ranks get none.
+    With fewer pages than ranks some ranks get none.
     """
     loads = [0] * ranks
     shares: list[list[int]] = [[] for _ in range(ranks)]
@@ -120,36 +88,27 @@ def assign(sizes: Sequence[int], ranks: int) -> list[list[int]]:
     return [sorted(share) for share in shares]
 
 
-def gather(mine: Sequence[Outputs], shares: Sequence[Sequence[int]], device: torch.device) -> list[Outputs]:
-    """Returns all ranks' outputs in the order of the pieces, on every rank; every rank must call it, even without any.
+def gather(mine: Sequence[Tensor], shares: Sequence[Sequence[int]], device: torch.device) -> list[Tensor]:
+    """Returns the tokens of all ranks' pages, in the order of the pages; every rank must call it, even without any.
 
-    mine: this rank's, in the order of its share; they may differ in shape and in their tensors' names. Sent as bytes:
-    not every backend knows every dtype. device: for the results, one that the group's backend can send from.
+    mine: this rank's, [T, D] each, in the order of its share. Sent as bytes: not every backend knows every dtype.
+    device: for the results, one that the group's backend can send from.
     """
-    layouts: list[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(
-        layouts, [{name: (tensor.dtype, tensor.shape) for name, tensor in output.items()} for output in mine]
-    )
-    lengths = [
-        [dtype.itemsize * math.prod(shape) for output in layout for dtype, shape in output.values()]
-        for layout in layouts
-    ]
-    parts = [tensor.contiguous().view(-1).view(torch.uint8) for output in mine for tensor in output.values()]
+    layouts: list[Any] = [None] * len(shares)
+    dist.all_gather_object(layouts, [(tokens.dtype, tokens.shape) for tokens in mine])
+    lengths = [[dtype.itemsize * math.prod(shape) for dtype, shape in layout] for layout in layouts]
     sent = torch.zeros(max(map(sum, lengths)), dtype=torch.uint8, device=device)
-    if parts:
-        own = torch.cat(parts)
+    if mine:
+        own = torch.cat([tokens.contiguous().view(-1).view(torch.uint8) for tokens in mine])
         sent[: len(own)] = own
     received = [torch.empty_like(sent) for _ in layouts]
-    if len(sent):
-        dist.all_gather(received, sent)
-    found: dict[int, Outputs] = {}
+    dist.all_gather(received, sent)
+    found: dict[int, Tensor] = {}
     for share, layout, sizes, held in zip(shares, layouts, lengths, received, strict=True):
-        pieces = iter(torch.split(held[: sum(sizes)], sizes))
-        for index, output in zip(share, layout, strict=True):
+        parts = torch.split(held[: sum(sizes)], sizes)
+        for index, part, (dtype, shape) in zip(share, parts, layout, strict=True):
             # Each in memory of its own, as it must lie on a multiple of its numbers' size.
-            found[index] = {
-                name: next(pieces).clone().view(dtype).view(shape) for name, (dtype, shape) in output.items()
-            }
+            found[index] = part.clone().view(dtype).view(shape)
     return [found[index] for index in range(len(found))]
 
 
@@ -167,7 +126,7 @@ def run(*, ranks: int, device: str, **options: Any) -> Figures:
 def bench_ranks(settings: BenchSettings, ranks: int) -> dict[str, Any]:
     """Measures on so many GPUs of this machine, or processes on the CPU; returns the figures of encoder_bench.bench.
 
-    ranks: their number; shares: pieces of the first batch's work on each; num_pages, num_same_bits: pages that were
+    ranks: their number; shares: the first batch's pages on each; num_pages, num_same_bits: pages that were
     compared, and those equal bit for bit to one rank's; is_same_everywhere: whether all ranks gathered the same bits;
     speed_up: by the median batch, whose time is until the slowest rank's tokens have come; efficiency: of a rank.
     Raises: CheckpointError, ConfigError.
