@@ -61,7 +61,6 @@ class Pages:
         self._rng, self._characters = rng, characters
         made = [PageSource(folder, split="valid", fonts=split, leave_out=is_excluded) for split in fonts]
         self._sources = [source for source in made if source.sources.fonts.families]
-        self._sources[0].look_for_documents()
         self._drawn: set[tuple[Path, int]] = set()
 
     def draw(self, kind: str) -> PagePicture:

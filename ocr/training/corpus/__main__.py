@@ -84,7 +84,6 @@ def _pdfs(options: argparse.Namespace, out: Path) -> Facts:
     folder = out / "pdfs"
     looked_at = load_packages(HERE / "pdfs.yaml")
     packages = fetch(looked_at, options.cache)
-    earlier = json.loads(options.besides.read_text(encoding="utf-8")) if options.besides else []
     limits = PdfLimits(
         max_bytes=int(options.pdf_document_kib * 1024),
         max_page_bytes=int(options.pdf_page_kib * 1024),
@@ -93,11 +92,10 @@ def _pdfs(options: argparse.Namespace, out: Path) -> Facts:
     index = build_pdfs(
         packages,
         looked_at,
-        vocabulary(options.text or out / "text"),
+        vocabulary(out / "text"),
         folder,
         budget_bytes=int(options.pdf_mib * MEBIBYTE),
         limits=limits,
-        left_out={entry["source"] for entry in earlier},
     )
     _write(folder / "index.json", index)
     used = {str(entry["package"]) for entry in index}
@@ -157,7 +155,7 @@ def vocabulary(texts: Path) -> frozenset[str]:
         if path.name != "code.txt.xz":
             counts.update(re.findall(r"[^\W\d_]{3,}", lzma.decompress(path.read_bytes()).decode().lower()))
     if not counts:
-        raise CorpusError(f"{texts} holds no text: build the part text before pdfs, or name it with --text")
+        raise CorpusError(f"{texts} holds no text: build the part text before pdfs")
     return frozenset(word for word, count in counts.items() if count > 1)
 
 
@@ -198,12 +196,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--pdf-pages", type=int, default=40, help="and so many pages of a document")
     parser.add_argument("--pictures-mib", type=float, default=5.0, help="at most so many MiB of pictures")
-    parser.add_argument(
-        "--besides", type=Path, help="pdfs/index.json of an earlier corpus: its documents are left out"
-    )
-    parser.add_argument(
-        "--text", type=Path, help="text folder of an earlier corpus (words that pages must hold)"
-    )
     options = parser.parse_args(arguments)
     try:
         manifest = build(options)

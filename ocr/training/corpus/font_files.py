@@ -3,11 +3,9 @@
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pymupdf
 import yaml
-from fontTools.pens.recordingPen import DecomposingRecordingPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 
@@ -72,31 +70,6 @@ def _kerns_by_gpos(font: TTFont) -> bool:
     return any(record.FeatureTag == "kern" for record in records)
 
 
-def missing_characters(data: bytes, characters: str) -> str:
-    """Returns those of `characters` that a reader could not tell from a page in this font, in their order.
-
-    These have no glyph, a blank one, or exactly the outline of another character with a lower code (Greek capitals
-    often are the Latin ones; a poor font draws brackets as a slash).
-    """
-    font = TTFont(io.BytesIO(data), lazy=True)
-    names, glyphs = font.getBestCmap() or {}, font.getGlyphSet()
-    owners: dict[str, str] = {}
-    for character in sorted(characters):
-        outline = _outline(names.get(ord(character)), glyphs)
-        if outline or character.isspace():
-            owners.setdefault(outline or character, character)
-    readable = set(owners.values())
-    return "".join(character for character in characters if character not in readable)
-
-
-def _outline(name: str | None, glyphs: Mapping[str, Any]) -> str:
-    if name is None:
-        return ""
-    pen = DecomposingRecordingPen(glyphs)
-    glyphs[name].draw(pen)
-    return repr(pen.value) if pen.value else ""
-
-
 def draws(path: Path, character: str = "A") -> bool:
     """Returns whether PyMuPDF opens the font file and inks `character` on a page."""
     font = pymupdf.Font(fontfile=str(path))
@@ -127,7 +100,6 @@ def _build_family(
     assert isinstance(names, list)
     assert isinstance(files, dict)
     styles: dict[str, str] = {}
-    missing: set[str] = set()
     for style, file_name in files.items():
         data = _find(file_name, (packages[name] for name in names)).read_bytes()
         name = file_name.replace(" ", "")
@@ -143,7 +115,6 @@ def _build_family(
         target.write_bytes(small)
         if not draws(target):
             raise CorpusError(f"{file_name} does not draw 'A': take it out of the font table")
-        missing.update(missing_characters(small, REQUIRED))
         styles[style] = relative.as_posix()
     licences = dict.fromkeys(packages[name].licence for name in names)
     return {
@@ -153,7 +124,6 @@ def _build_family(
         "package": " ".join(names),
         "licence": "; ".join(licences),
         "styles": styles,
-        "missing": [character for character in REQUIRED if character in missing],
     }
 
 

@@ -92,16 +92,15 @@ def build_pdfs(
     *,
     budget_bytes: int,
     limits: PdfLimits,
-    left_out: Collection[str] = (),
 ) -> list[dict[str, object]]:
     """Writes trimmed documents under out/train and out/valid until the budget is full; returns the index entries.
 
-    Packages take turns (large ones several a round), so that a small budget still has many sources. `left_out`
-    names documents (their `source`) that an earlier corpus already holds. Page indices refer to the written file.
+    Packages take turns (large ones several a round), so that a small budget still has many sources. Page indices refer
+    to the written file.
     """
     streams: list[Iterator[Candidate]] = []
     for name, package in packages.items():
-        stream = _candidates(package, looked_at[name], vocabulary, limits, left_out)
+        stream = _candidates(package, looked_at[name], vocabulary, limits)
         streams += [stream] * (1 + looked_at[name] // 50)
     random.Random(_SEED).shuffle(streams)
     index: list[dict[str, object]] = []
@@ -142,7 +141,7 @@ def _digest(data: bytes) -> str:
 
 
 def _candidates(
-    package: Package, most: int, vocabulary: Collection[str], limits: PdfLimits, left_out: Collection[str]
+    package: Package, most: int, vocabulary: Collection[str], limits: PdfLimits
 ) -> Iterator[Candidate]:
     paths = sorted(
         {path for end in ("pdf", "pdf.gz") for path in package.root.rglob(f"*.{end}") if path.is_file()}
@@ -151,7 +150,7 @@ def _candidates(
     per_folder: dict[Path, int] = {}
     for path in paths[:most]:
         source = f"{package.name}:{path.relative_to(package.root).as_posix()}"
-        if source in left_out or per_folder.get(path.parent, 0) >= limits.max_per_folder:
+        if per_folder.get(path.parent, 0) >= limits.max_per_folder:
             continue
         if path.is_symlink() or path.stat().st_size > limits.max_source_bytes:
             continue

@@ -47,7 +47,6 @@ class LinePages:
 
         real, scans: shares of pages from documents, and of real scans where there are some.
         """
-        self.source.look_for_documents()
         try:
             if self.scans.printed and rng.random() < scans:
                 drawn = self.scans.draw(rng, _HANDS)

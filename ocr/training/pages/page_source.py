@@ -42,25 +42,13 @@ class PageSource:
         leave_out: Callable[[str], bool] = lambda package: False,
     ) -> None:
         self.sources = Sources.of(folder, split, fonts)
-        self.folder, self.split, self.leave_out = folder, split, leave_out
-        self.indexes: list[Path] = []
-        self.documents: list[tuple[Path, list[int]]] = []
-        self.draws = 0
-
-    def look_for_documents(self) -> None:
-        """Reads `pdfs*/index.json` before some draws: more may arrive in training, a large set takes long to copy."""
-        self.draws += 1
-        if self.draws % 200 != 1:
-            return
-        indexes = sorted(self.folder.glob("pdfs*/index.json"))
-        if indexes != self.indexes:
-            self.indexes = indexes
-            self.documents = [
-                (index.parent / entry["file"], entry["pages"])
-                for index in indexes
-                for entry in json.loads(index.read_text(encoding="utf-8"))
-                if entry["split"] == self.split and entry["pages"] and not self.leave_out(entry["package"])
-            ]
+        index = folder / "pdfs" / "index.json"
+        entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else []
+        self.documents: list[tuple[Path, list[int]]] = [
+            (index.parent / entry["file"], entry["pages"])
+            for entry in entries
+            if entry["split"] == split and entry["pages"] and not leave_out(entry["package"])
+        ]
 
     @contextmanager
     def real(self, rng: random.Random) -> Iterator[tuple[Sheet, tuple[Path, int]]]:

@@ -3,7 +3,7 @@
 import html
 
 from ocr.training.pages.matter.page_writer import Writer
-from ocr.training.pages.words.naming import alike
+from ocr.training.pages.words.nonce import alike
 
 _INITIALS = "ABCDEFGHIKLMNOPRSTUVWZ"
 _LEADERS = [", ", ", ", ", ", " ", " . . . . ", " .... ", " . . ", "\u2003", ": "]

@@ -5,7 +5,7 @@ import string
 
 from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.tabular.tables import captioned, grid
-from ocr.training.pages.words.naming import alike, stem
+from ocr.training.pages.words.nonce import alike, stem
 
 _PADDING_PT = 13.0  # both sides of a cell, at most, with its rule
 _BOLD = 1.15  # how much wider bold text is

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ocr.training.pages.matter.maths import formula
 from ocr.training.pages.matter.page_writer import Writer
-from ocr.training.pages.words.naming import alike
+from ocr.training.pages.words.nonce import alike
 
 Cell = Callable[[int], str]
 """Returns the n-th cell of a column, escaped."""

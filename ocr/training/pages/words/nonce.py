@@ -5,6 +5,7 @@ A reader that has learnt a language pulls unknown words towards known ones; thes
 
 import random
 import re
+import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from itertools import accumulate
@@ -14,6 +15,7 @@ _KEEP_SHORT = 0.5  # of two and three letters
 _TRIES = 6  # draws of a word that comes out too long or too short, before it is cut
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _START, _END = "  ", " "
+_COMMANDS = ["\\", "--", "", "get_", "x.", "@", "No. ", "A-", "is", "Item", "fig:"]
 
 
 class Nonce:
@@ -91,3 +93,19 @@ def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str]) -> s
         size += len(sentence) + 1
     whole = " ".join(text)
     return whole if len(whole) <= max_chars else whole[:max_chars].rsplit(" ", 1)[0]
+
+
+def stem(rng: random.Random) -> str:
+    """Returns two to seven lower-case letters."""
+    return "".join(rng.choices(string.ascii_lowercase, k=rng.randint(2, 7)))
+
+
+def alike(rng: random.Random, count: int) -> list[str]:
+    """Returns names that differ little: with a common start or a common end."""
+    head, stems = rng.choice(_COMMANDS), [stem(rng) for _ in range(rng.randint(2, 6))]
+    tails = ["", "s", "Color", "_at", *(stem(rng)[:3] for _ in range(3))]
+    if rng.random() < 0.3:
+        return [f"{head}{stems[0]}{number}" for number in range(count)]
+    return [
+        f"{head}{rng.choice(stems)}{rng.choice(['', '', *stems])}{rng.choice(tails)}" for _ in range(count)
+    ]
