@@ -6,7 +6,6 @@ DATA is an ocr.training.corpus folder, PDFS a folder of documents, OUT the safet
 """
 
 import argparse
-import io
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy.typing as npt
 import pymupdf
 import torch
 import torch.nn.functional as F
-from PIL import Image, ImageFilter
+from PIL import Image
 from safetensors.numpy import save_file
 from torch import Tensor, nn
 
@@ -26,6 +25,7 @@ from ocr.imaging.measures import ORIENTATION_INK
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.orientation.line_samples import chosen, find_places, windows
 from ocr.orientation.net import FIRST, SECOND
+from ocr.training.augment.degrade import degraded_page
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 
 _CHANNELS = (12, 24, 24)
@@ -124,29 +124,13 @@ def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[U
 def worn(rng: random.Random, page: UInt8Array) -> UInt8Array:
     """Returns the page as a poor scan shows it, [H, W] uint8."""
     grey = 255 - page if rng.random() < 0.06 else page
-    image = Image.fromarray(grey)
     if rng.random() < 0.5:
-        image = image.rotate(rng.gauss(0, 2), Image.Resampling.BILINEAR, fillcolor=int(np.median(grey)))
-    if rng.random() < 0.4:
-        image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 1.5)))
-    if rng.random() < 0.25:
-        image = image.filter(ImageFilter.MinFilter(3) if rng.random() < 0.6 else ImageFilter.MaxFilter(3))
-    values = np.asarray(image).astype(np.float64)
-    if rng.random() < 0.45:
-        values = 255 * rng.uniform(0.75, 1) - (255 - values) * rng.uniform(0.22, 0.9)
-    if rng.random() < 0.3:
-        values = values * (1 - rng.uniform(0, 0.4) * np.linspace(0, 1, values.shape[1]))
-    if rng.random() < 0.45:
-        noise = np.random.default_rng(rng.randrange(1 << 30)).normal(0, rng.uniform(2, 22), values.shape)
-        values = values + noise
-    if rng.random() < 0.15:
-        values = np.where(values > rng.uniform(100, 200), 255, 0)
-    image = Image.fromarray(values.clip(0, 255).astype(np.uint8))
-    if rng.random() < 0.3:
-        file = io.BytesIO()
-        image.save(file, "JPEG", quality=rng.randint(12, 75))
-        image = Image.open(file)
-    return np.array(image)
+        turned = Image.fromarray(grey)
+        grey = np.asarray(
+            turned.rotate(rng.gauss(0, 2), Image.Resampling.BILINEAR, fillcolor=int(np.median(grey)))
+        )
+    torch.manual_seed(rng.randrange(2**31))
+    return degraded_page(grey, rng.uniform(0.5, 2.0))
 
 
 def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Network:
