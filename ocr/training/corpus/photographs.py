@@ -16,8 +16,7 @@ from PIL import Image, ImageFile
 from ocr.training.corpus.extract import files
 from ocr.training.corpus.packages import CorpusError, Package
 
-SIDES_PX = (256, 640)
-MIN_SIDE_PX = 160
+SIDES_PX = (160, 640)  # the least of a picture, and the most of one that is kept
 MAX_BYTES = 48_000
 QUALITY = 60
 _SEED = 20260
@@ -25,7 +24,7 @@ _SEED = 20260
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureSource:
-    """Files of one package: at most `most` of them, `crops` cuts of each.
+    """Files of one package, at most `most` of them.
 
     left_out: path endings (with * and ?) of files that show letters; no others replace them, so that a table whose
     pictures were inspected stays inspected.
@@ -35,7 +34,6 @@ class PictureSource:
     split: str
     patterns: tuple[str, ...]
     most: int
-    crops: int = 1
     left_out: tuple[str, ...] = ()
 
 
@@ -52,7 +50,6 @@ def load_sources(path: Path) -> list[PictureSource]:
                 split=entry["split"],
                 patterns=tuple(entry["files"]),
                 most=int(entry["most"]),
-                crops=int(entry.get("crops", 1)),
                 left_out=tuple(entry.get("left_out", ())),
             )
         )
@@ -66,7 +63,7 @@ def build_pictures(
 
     An entry holds file, split, package, licence, source (path in the package), width and height in px.
     """
-    streams = [_cuts(source, packages[source.package].root) for source in sources]
+    streams = [_pictures(source, packages[source.package].root) for source in sources]
     out.mkdir(parents=True, exist_ok=True)
     index: list[dict[str, object]] = []
     seen: set[bytes] = set()
@@ -105,22 +102,18 @@ def encode(image: Image.Image) -> bytes:
     return out.getvalue()
 
 
-def _cuts(source: PictureSource, root: Path) -> Iterator[tuple[str, Image.Image]]:
-    """Yields (path in the package, cut of the picture), file by file in a seeded random order."""
+def _pictures(source: PictureSource, root: Path) -> Iterator[tuple[str, Image.Image]]:
+    """Yields (path in the package, picture), file by file in a seeded random order."""
     chosen = [path for path in files(root, list(source.patterns)) if _fits(path)]
     random.Random(_SEED).shuffle(chosen)
     for path in chosen[: source.most]:
-        name = path.relative_to(root).as_posix()
         if any(path.match(pattern) for pattern in source.left_out):
             continue
-        rng = random.Random(f"{_SEED}/{source.package}/{name}")
         with Image.open(path) as opened:
             image = on_white(opened)
-        for _ in range(source.crops if image is not None else 0):
-            assert image is not None
-            part = cut(rng, image)
-            if varied(part):
-                yield name, part
+        if image is not None and varied(image):
+            image.thumbnail((SIDES_PX[1], SIDES_PX[1]), Image.Resampling.LANCZOS)
+            yield path.relative_to(root).as_posix(), image
 
 
 def _fits(path: Path) -> bool:
@@ -128,40 +121,25 @@ def _fits(path: Path) -> bool:
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
             with Image.open(path) as opened:
-                return min(opened.size) >= MIN_SIDE_PX
+                return min(opened.size) >= SIDES_PX[0]
         except Image.DecompressionBombWarning:
             return False
 
 
 def on_white(opened: ImageFile.ImageFile | Image.Image) -> Image.Image | None:
-    """Returns the picture as L or RGB on white, cut to its opaque part; None if that is too small."""
+    """Returns the picture in grey on white, cut to its opaque part; None if that is too small."""
     if isinstance(opened, ImageFile.ImageFile):
-        opened.draft("RGB", (1600, 1600))  # JPEG decodes faster at a fraction of its size
+        opened.draft("L", (1600, 1600))  # JPEG decodes faster at a fraction of its size
     if opened.mode in ("L", "RGB"):
-        image = opened.copy()
+        image = opened.convert("L")
     else:
-        clear = opened.convert("RGBA")
+        clear = opened.convert("RGBA").convert("LA")
         clear = clear.crop(clear.getchannel("A").getbbox())
-        image = Image.new("RGB", clear.size, (255, 255, 255))
-        image.paste(clear, (0, 0), clear)
-    return image if min(image.size) >= MIN_SIDE_PX else None
-
-
-def cut(rng: random.Random, image: Image.Image) -> Image.Image:
-    """Returns a random part of the picture with sides of 256 to 640 px; all of a small one."""
-    small, large = SIDES_PX
-    width, height = (min(large, round(small * 2.5 ** (rng.random() ** 2))) for _ in "xy")
-    # Between the whole picture, scaled down until one side just fits, and a part at full resolution.
-    fit = min(1.0, max(width / image.width, height / image.height))
-    factor = min(1.0, fit * rng.uniform(1.0, 1.6))
-    scaled = image.resize(
-        (max(1, round(image.width * factor)), max(1, round(image.height * factor))), Image.Resampling.LANCZOS
-    )
-    width, height = min(width, scaled.width), min(height, scaled.height)
-    x, y = rng.randint(0, scaled.width - width), rng.randint(0, scaled.height - height)
-    return scaled.crop((x, y, x + width, y + height))
+        image = Image.new("L", clear.size, 255)
+        image.paste(clear.getchannel("L"), (0, 0), clear.getchannel("A"))
+    return image if min(image.size) >= SIDES_PX[0] else None
 
 
 def varied(image: Image.Image) -> bool:
     """Returns whether the picture shows anything: grey levels spread by more than 6."""
-    return float(np.asarray(image.convert("L"), np.float32).std()) > 6
+    return float(np.asarray(image, np.float32).std()) > 6
