@@ -5,6 +5,7 @@ device. The effects on a page share a budget: several mild ones or a strong one,
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,51 +16,31 @@ from ocr.training.augment import paper, scan
 Tensor = torch.Tensor
 WORN_SHARE = 0.67
 
-SHARES = {
-    "thickness": 0.25,
-    "carbon": 0.06,
-    "erosion": 0.05,
-    "fading": 0.07,
-    "background": 0.06,
-    "ruled": 0.05,
-    "texture": 0.08,
-    "bleed_through": 0.16,
-    "sharpen": 0.07,
-    "lower_resolution": 0.22,
-    "blur": 0.25,
-    "motion": 0.06,
-    "uneven_light": 0.22,
-    "edge_shadow": 0.08,
-    "tone": 0.22,
-    "noise": 0.28,
-    "salt_and_pepper": 0.07,
-    "dropouts": 0.04,
-    "fax": 0.08,
-    "coarse_fax": 0.025,
-    "jpeg": 0.35,
-    "shades": 0.3,
+SHARES: dict[Callable[..., Any], float] = {
+    paper.thickness: 0.25,
+    paper.carbon: 0.06,
+    paper.erosion: 0.05,
+    paper.fading: 0.07,
+    paper.background: 0.06,
+    paper.ruled: 0.05,
+    paper.texture: 0.08,
+    paper.bleed_through: 0.16,
+    scan.sharpen: 0.07,
+    scan.lower_resolution: 0.22,
+    scan.blur: 0.25,
+    scan.motion: 0.06,
+    scan.uneven_light: 0.22,
+    scan.edge_shadow: 0.08,
+    scan.tone: 0.22,
+    scan.noise: 0.28,
+    scan.salt_and_pepper: 0.07,
+    scan.dropouts: 0.04,
+    scan.fax: 0.08,
+    scan.coarse_fax: 0.025,
+    scan.jpeg: 0.35,
+    scan.shades: 0.3,
 }
 """The effects in the order they happen, and their shares of the worn pages."""
-
-_SIMPLE: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "thickness": paper.thickness,
-    "carbon": paper.carbon,
-    "erosion": paper.erosion,
-    "fading": paper.fading,
-    "background": paper.background,
-    "ruled": paper.ruled,
-    "texture": paper.texture,
-    "bleed_through": paper.bleed_through,
-    "sharpen": scan.sharpen,
-    "blur": scan.blur,
-    "motion": scan.motion,
-    "uneven_light": scan.uneven_light,
-    "edge_shadow": scan.edge_shadow,
-    "salt_and_pepper": scan.salt_and_pepper,
-    "dropouts": scan.dropouts,
-    "coarse_fax": scan.coarse_fax,
-    "shades": scan.shades,
-}
 
 
 def allot(pages: int, strength: float) -> Tensor:
@@ -74,14 +55,16 @@ def allot(pages: int, strength: float) -> Tensor:
     weights = (0.2 + torch.rand(count, pages)) * chosen
     budget = (0.4 + 1.8 * torch.rand(pages) ** 2) * beyond**0.5
     amounts: Tensor = (budget * weights / weights.sum(0).clamp(min=1e-6)).clamp(max=1.0)
-    row = {name: number for number, name in enumerate(SHARES)}
-    pale = amounts[row["tone"]] > 0.3
+    row = {effect: number for number, effect in enumerate(SHARES)}
+    pale = amounts[row[scan.tone]] > 0.3
     thin = (
-        pale | (amounts[row["fax"]] > 0) | (amounts[row["coarse_fax"]] > 0)
+        pale | (amounts[row[scan.fax]] > 0) | (amounts[row[scan.coarse_fax]] > 0)
     )  # fading these too would erase their text
-    amounts[row["fading"]] = torch.where(thin, amounts[row["fading"]] * 0.3, amounts[row["fading"]])
+    amounts[row[paper.fading]] = torch.where(
+        thin, amounts[row[paper.fading]] * 0.3, amounts[row[paper.fading]]
+    )
     # Shades barely hinder a reader, so they use no budget; on a pale page they would hinder.
-    amounts[row["shades"]] = torch.rand(pages) * (chosen[row["shades"]] & ~pale)
+    amounts[row[scan.shades]] = torch.rand(pages) * (chosen[row[scan.shades]] & ~pale)
     return amounts
 
 
@@ -95,16 +78,16 @@ def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
     where = _upload(torch.cat(columns), x.device)
     how_much = _upload(torch.cat([row[c] for row, c in zip(amounts, columns, strict=True)]), x.device)
     start = 0
-    for (name, row), column in zip(zip(SHARES, amounts, strict=True), columns, strict=True):
+    for (effect, row), column in zip(zip(SHARES, amounts, strict=True), columns, strict=True):
         if not len(column):
             continue
         pages, amount = where[start:][: len(column)], how_much[start:][: len(column)].view(-1, 1, 1, 1)
         start += len(column)
         part = y[pages]
-        if name == "tone":
+        if effect is scan.tone:
             y[pages], contrast[pages] = scan.tone(part, amount)
         else:
-            y[pages] = _apply(name, part, amount, contrast[pages], float(row[column].mean()))
+            y[pages] = _apply(effect, part, amount, contrast[pages], float(row[column].mean()))
     return y.clamp(0, 1).mul(255).round().to(torch.uint8)
 
 
@@ -118,17 +101,18 @@ def degraded_page(
     return np.ascontiguousarray(worn[0, 0, :height, :width].cpu().numpy())
 
 
-def _apply(name: str, x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
+def _apply(effect: Callable[..., Any], x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
     """Returns the pages with the effect; mean is the mean amount, for effects that treat all their pages alike."""
-    if name in _SIMPLE:
-        return _SIMPLE[name](x, amount)
-    if name == "lower_resolution":
+    if effect is scan.lower_resolution:
         return scan.lower_resolution(x, 1 - 0.45 * mean)
-    if name == "noise":
+    if effect is scan.noise:
         return scan.noise(x, amount, contrast).clamp(0, 1)
-    if name == "fax":
+    if effect is scan.fax:
         return scan.fax(x, amount, min(1.0, 1.15 - 0.5 * mean))
-    return scan.jpeg(x.clamp(0, 1), amount, contrast)
+    if effect is scan.jpeg:
+        return scan.jpeg(x.clamp(0, 1), amount, contrast)
+    worn: Tensor = effect(x, amount)
+    return worn
 
 
 def _upload(values: Tensor, device: torch.device) -> Tensor:

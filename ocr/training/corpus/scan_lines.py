@@ -38,8 +38,7 @@ class ScanLine:
 
     def scaled(self, factor: float) -> "ScanLine":
         """Returns the line on a page of `factor` times the size."""
-        x0, x1, baseline, slope, size = self.place
-        return replace(self, place=Place(factor * x0, factor * x1, factor * baseline, slope, factor * size))
+        return replace(self, place=self.place.moved(factor, factor))
 
     def listed(self) -> list[object]:
         """Returns the line as index.json has it."""

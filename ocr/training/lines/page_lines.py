@@ -31,6 +31,13 @@ class Place(NamedTuple):
     slope: float
     size: float
 
+    def moved(self, across: float, down: float, left: float = 0.0, top: float = 0.0) -> "Place":
+        """Returns the place on a page of `across` times the width and `down` times the height, from a corner of it."""
+        x0, x1, baseline, slope, size = self
+        return Place(
+            x0 * across - left, x1 * across - left, baseline * down - top, slope * down / across, size * down
+        )
+
 
 def lines_of(glyphs: Glyphs, box_px: Floats, rng: random.Random, split: float) -> Iterator[tuple[Place, str]]:
     """Yields a page's lines: characters between line breaks.

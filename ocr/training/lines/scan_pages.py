@@ -69,7 +69,7 @@ class Scans:
         height, width = window.shape
         pixels = np.full((HEIGHT_PX, WIDTH_PX), int(np.percentile(window[::8, ::8], 80)), np.uint8)
         pixels[:height, :width] = window
-        placed = [(_moved(place, across, down, left, top), kind, text) for place, kind, text in scan.lines]
+        placed = [(place.moved(across, down, left, top), kind, text) for place, kind, text in scan.lines]
         return _page(pixels, placed, width, height)
 
     def handwriting(self, rng: random.Random) -> tuple[Grey, float, float] | None:
@@ -104,13 +104,6 @@ def _ink(file: Path) -> Grey:
     strong = max(0.2, float(np.quantile(dark[::4, ::4], 0.985)))
     clear: Grey = (255 * ((dark - 0.35 * strong) / (0.65 * strong)).clip(0, 1)).astype(np.uint8)
     return clear
-
-
-def _moved(place: Place, across: float, down: float, left: float, top: float) -> Place:
-    x0, x1, baseline, slope, size = place
-    return Place(
-        x0 * across - left, x1 * across - left, baseline * down - top, slope * down / across, size * down
-    )
 
 
 def _page(pixels: Grey, placed: list[tuple[Place, str, str]], width: int, height: int) -> DrawnPage | None:

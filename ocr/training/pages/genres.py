@@ -4,8 +4,8 @@ import math
 import random
 from dataclasses import dataclass
 
+from ocr.training.pages.furniture import figure, logo
 from ocr.training.pages.matter.contents import contents
-from ocr.training.pages.matter.figures import figure, logo
 from ocr.training.pages.matter.indexes import index
 from ocr.training.pages.matter.listings import code, diagram, mail, shell, tree
 from ocr.training.pages.matter.lists import bullets, definitions, marked, names
