@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ocr.training.pages.furniture import figure, logo
 from ocr.training.pages.matter.contents import contents
 from ocr.training.pages.matter.indexes import index
-from ocr.training.pages.matter.listings import code, diagram, mail, shell, tree
+from ocr.training.pages.matter.listings import code, mail, shell
 from ocr.training.pages.matter.lists import bullets, definitions, marked, names
 from ocr.training.pages.matter.maths import display
 from ocr.training.pages.matter.page_writer import Maker
@@ -124,7 +124,7 @@ GENRES = (
         margin_notes=0.1,
         blocks=(
             (paragraph, 5), (heading, 1.8), (definitions, 2.5), (code, 2.6), (marked, 1), (bullets, 1), (table, 2.5),
-            (boxed, 0.5), (shell, 0.6), (tree, 0.3), (diagram, 0.3), (figure, 0.3), (mail, 0.1), (wrapped, 1.3),
+            (boxed, 0.5), (shell, 0.9), (figure, 0.3), (mail, 0.1), (wrapped, 1.3),
         ),
     ),
     Genre(
@@ -200,7 +200,7 @@ GENRES = (
     ),
     Genre(
         name="listing", share=0.02, formats=_PORTRAIT, sizes_pt=(7.5, 10.5),
-        blocks=((code, 8), (shell, 1), (tree, 1), (diagram, 1), (paragraph, 0.7), (heading, 0.4)),
+        blocks=((code, 8), (shell, 3), (paragraph, 0.7), (heading, 0.4)),
     ),
     Genre(
         name="poster", share=0.02, sizes_pt=(14.0, 26.0), plain=True, fills=(0.5, 0.3, 0.15),
@@ -226,22 +226,15 @@ GENRES = (
         ),
     ),
     Genre(
-        name="card", share=0.05, plain=True, sizes_pt=(7.0, 14.0), fills=(1.2, 1.2, 0.7, 0.4), foreign=0.05,
+        name="card", share=0.08, plain=True, sizes_pt=(7.0, 14.0), fills=(1.2, 1.2, 0.7, 0.4), foreign=0.05,
         formats=(
             ((420, 298), 5), ((298, 420), 2), ((480, 330), 2), ((360, 240), 1.5), ((550, 390), 1.5), ((340, 200), 0.5),
+            ((800, 250), 2), ((900, 320), 2), ((900, 160), 1), ((250, 800), 2), ((300, 500), 2), ((160, 700), 1),
         ),
         blocks=(
             (paragraph, 6), (heading, 1.5), (short_lines, 1), (marked, 0.7), (bullets, 0.7), (form, 0.6), (table, 1),
             (quotation, 0.5), (boxed, 0.3), (logo, 0.2), (letter, 0.3),
         ),
-    ),
-    Genre(
-        name="slip", share=0.03, plain=True, sizes_pt=(7.0, 13.0), fills=(1.2, 0.7, 0.4),
-        formats=(
-            ((800, 250), 1), ((900, 320), 1), ((900, 160), 0.5), ((250, 800), 1), ((300, 500), 1), ((160, 700), 0.5),
-            ((500, 340), 1),
-        ),
-        blocks=((paragraph, 5), (heading, 1), (form, 1), (marked, 0.5), (table, 0.5), (boxed, 0.3), (logo, 0.3)),
     ),
 )  # fmt: skip
 

@@ -102,28 +102,6 @@ def barcode(pen: Pen) -> None:
         x += wide + module * pen.rng.randint(1, 4)
 
 
-def matrix_code(pen: Pen) -> None:
-    """Draws a square code with three finder marks."""
-    cells = pen.rng.randint(17, 45)
-    size = int(0.92 * min(pen.width, pen.height)) // cells
-    if size < 1:
-        return
-    ink = pen.shade(0, 40)
-
-    def block(column: int, row: int, wide: int, fill: int) -> None:
-        x, y = (column + 1) * size, (row + 1) * size
-        pen.draw.rectangle((x, y, x + wide * size - 1, y + wide * size - 1), fill)
-
-    for row in range(cells):
-        bits = pen.rng.getrandbits(cells)
-        for column in range(cells):
-            if bits >> column & 1:
-                block(column, row, 1, ink)
-    for column, row in ((0, 0), (cells - 7, 0), (0, cells - 7)):
-        for inset, fill in ((0, ink), (1, 255), (2, ink)):
-            block(column + inset, row + inset, 7 - 2 * inset, fill)
-
-
 def staves(pen: Pen) -> None:
     """Draws five-line staves with bars and, mostly, note-like heads."""
     gap, ink = max(4, pen.height // pen.rng.randint(24, 90)), pen.shade(0, 60)
@@ -172,7 +150,7 @@ def logo(pen: Pen) -> None:
             )
 
 
-DRAWINGS: tuple[Callable[[Pen], None], ...] = (bars, plot, flow, barcode, matrix_code, staves, logo)
+DRAWINGS: tuple[Callable[[Pen], None], ...] = (bars, plot, flow, barcode, staves, logo)
 
 
 def drawing(rng: random.Random, width_px: int, height_px: int, *, fine: int = 1) -> Image.Image:

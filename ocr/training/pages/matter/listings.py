@@ -1,4 +1,4 @@
-"""Monospaced matter: program text, numbered lines, shell sessions, directory trees, boxes of characters, mail."""
+"""Monospaced matter: program text, numbered lines, shell sessions, mail."""
 
 import html
 import string
@@ -62,46 +62,6 @@ def shell(w: Writer) -> str:
 def _words(w: Writer) -> list[str]:
     text = w.source.paragraph(w.rng, w.category).lower()
     return [word for word in text.split() if word.isalpha()] or ["make", "list"]
-
-
-def tree(w: Writer) -> str:
-    """Returns a directory listing as `tree` draws it, in lines or in plain characters."""
-    rng, words = w.rng, _words(w)
-    branch, last, bar = rng.choice(
-        [("├── ", "└── ", "│   "), ("|-- ", "`-- ", "|   "), ("+-- ", "+-- ", "|   ")]
-    )
-    endings = ["", "/", ".txt", ".py", ".c", ".tex", ".pdf", ".yaml", "-1.0"]
-
-    def below(prefix: str, depth: int) -> list[str]:
-        lines: list[str] = []
-        count = rng.randint(1, 4)
-        for number in range(count):
-            at_end = number == count - 1
-            lines.append(prefix + (last if at_end else branch) + rng.choice(words) + rng.choice(endings))
-            if depth and rng.random() < 0.4:
-                lines += below(prefix + ("    " if at_end else bar), depth - 1)
-        return lines
-
-    return preformatted([line[: w.fits()] for line in [f"{rng.choice(words)}/", *below("", 2)]])
-
-
-def diagram(w: Writer) -> str:
-    """Returns boxes drawn with characters, or a table with ruled cells."""
-    rng, words = w.rng, _words(w)
-    room = max(1, min(4, w.fits() // 14))
-    rows = [[rng.choice(words)[:10] for _ in range(room)] for _ in range(rng.randint(1, 5))]
-    widths = [max(len(row[i]) for row in rows) + 2 for i in range(room)]
-    corner, dash, side = rng.choice([("+", "-", "|"), ("+", "=", "|"), ("┼", "─", "│")])
-    line = corner + corner.join(dash * width for width in widths) + corner
-    made = [line]
-    for row in rows:
-        made.append(
-            side + side.join(cell.center(width) for cell, width in zip(row, widths, strict=True)) + side
-        )
-        made.append(line)
-    if room > 1 and w.chance(0.3):
-        made = [f"[{'] --> ['.join(row)}]"[: w.fits()] for row in rows]
-    return preformatted(made)
 
 
 def mail(w: Writer) -> str:
