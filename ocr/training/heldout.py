@@ -22,6 +22,7 @@ from PIL import Image
 
 from ocr.training.augment.degrade import degraded_page
 from ocr.training.corpus.packages import CorpusError, is_excluded
+from ocr.training.pages.compose import composed
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet, extract, paragraphs
 
@@ -60,14 +61,14 @@ class Pages:
     ) -> None:
         self._rng, self._characters = rng, characters
         made = [PageSource(folder, split="valid", fonts=split, leave_out=is_excluded) for split in fonts]
-        self._sources = [source for source in made if source.sources.fonts.families]
+        self._sources = [source for source in made if source.fonts.families]
         self._drawn: set[tuple[Path, int]] = set()
 
     def draw(self, kind: str) -> PagePicture:
         """Returns a page of this kind. Raises CorpusError if no draw gives a usable page."""
         source, (low, high) = self._sources[0], self._characters
         if kind == "empty":
-            pixels = source.sources.pictures.page(self._rng, *self._rng.choice(_EMPTY_PX))
+            pixels = source.pictures.page(self._rng, *self._rng.choice(_EMPTY_PX))
             return PagePicture(pixels=pixels, text="", dpi=150.0)
         if kind == "degraded":
             clean = self.draw(self._rng.choice(["real", "composed"]))
@@ -90,7 +91,7 @@ class Pages:
             return _rasterised(sheet, self._rng.choice([150, 175, 200]))
 
     def _composed(self) -> PagePicture:
-        sheet = self._rng.choice(self._sources).composed(self._rng)
+        sheet = composed(self._rng, self._rng.choice(self._sources))
         return _rasterised(sheet, self._rng.choice([150, 200]))
 
 

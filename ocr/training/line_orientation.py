@@ -26,6 +26,7 @@ from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.orientation.line_samples import chosen, find_places, windows
 from ocr.orientation.net import FIRST, SECOND
 from ocr.training.augment.degrade import degraded_page
+from ocr.training.pages.compose import composed
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 
 _CHANNELS = (12, 24, 24)
@@ -80,7 +81,7 @@ class Network(nn.Module):
 def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
     """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text."""
     source = PageSource(data, split="train")
-    pictures = source.sources.pictures
+    pictures = source.pictures
     files = sorted(pdfs.rglob("*.pdf"))
     while True:
         kind = rng.random()
@@ -91,7 +92,7 @@ def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, 
                     if _is_level(page):
                         yield _drawing(page.get_displaylist(), max(page.rect.width, page.rect.height)), True
             elif kind < _SHARES[1]:
-                sheet = source.composed(rng)
+                sheet = composed(rng, source)
                 yield _drawing(sheet.display, max(sheet.width_pt, sheet.height_pt)), True
             elif kind < _SHARES[2]:
                 with _other_script(rng) as document:

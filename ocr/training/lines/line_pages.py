@@ -13,6 +13,7 @@ from ocr.training.lines.page_lines import Place, lines_of
 from ocr.training.lines.page_marks import Marks
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.typewriter import is_typed, wear_type
+from ocr.training.pages.compose import composed, small
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet, extract, transform
 
@@ -36,7 +37,7 @@ class LinePages:
         self.scans = Scans(folder / "scans", sources)
         faces = [
             folder / "fonts" / family.styles.get("bold", family.styles["regular"])
-            for family in self.source.sources.fonts.families
+            for family in self.source.fonts.families
             if family.kind in ("sans", "serif", "mono")
         ]
         self.marks = Marks(folder / "hands", faces, self.scans)
@@ -56,15 +57,15 @@ class LinePages:
             if self.source.documents and rng.random() < real:
                 return self._real(rng)
             if rng.random() < _SMALL:
-                return self._drawn(rng, self.source.small(rng))
-            return self._drawn(rng, self.source.composed(rng))
+                return self._drawn(rng, small(rng, self.source))
+            return self._drawn(rng, composed(rng, self.source))
         except USELESS_DRAW:
             return None
 
     def empty(self, rng: random.Random) -> DrawnPage | None:
         """Returns a page with pictures, perhaps with handwriting, and no text, or None if this draw gave none."""
         try:
-            pixels = np.array(self.source.sources.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
+            pixels = np.array(self.source.pictures.page(rng, WIDTH_PX, HEIGHT_PX))
         except USELESS_DRAW:
             return None
         nothing = [_anywhere(rng) for _ in range(rng.randint(*_NOTHING))]
@@ -94,7 +95,7 @@ class LinePages:
         )
 
     def _words(self, rng: random.Random) -> str:
-        source = self.source.sources.text
+        source = self.source.text
         return source.phrase(rng, source.category(rng), rng.choice((1, 2, 2, 3, 4, 6)))
 
     def _real(self, rng: random.Random) -> DrawnPage | None:

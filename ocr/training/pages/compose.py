@@ -4,22 +4,21 @@ MuPDF breaks lines, kerns, justifies, hyphenates and forms ligatures like a real
 a page, and the page is later rasterised by the same renderer that production pages go through.
 """
 
+import math
 import random
-from dataclasses import dataclass
-from pathlib import Path
 
 import pymupdf
 
-from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
-from ocr.training.pages.genres import Form, Genre
+from ocr.training.pages.genres import GENRES, MIXED, Form, Genre, draw_form
 from ocr.training.pages.matter.page_writer import Writer, visible
+from ocr.training.pages.page_source import PageSource
 from ocr.training.pages.page_truth import Sheet, UnreadableError
 from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.words.text import BUSINESS, TextSource
-from ocr.training.pictures.source import Pictures
 
+_SMALL_PX, _SMALL_SCALE = 640, 2.2  # the side of a small sheet, and its pixels a point
 _MOST_CHARACTERS = 7500  # of a page: more would take long to lay out
 _NARROW, _NARROW_SHARE, _WIDE = (
     (0.6, 1.5),
@@ -28,33 +27,35 @@ _NARROW, _NARROW_SHARE, _WIDE = (
 )  # gutters in type sizes; those of spreads are never narrow
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """What composed pages are made of."""
-
-    text: TextSource
-    fonts: Fonts
-    pictures: Pictures
-
-    @classmethod
-    def of(cls, folder: Path, split: str, fonts: str = "train") -> "Sources":
-        """Returns one split of what ocr.training.corpus wrote to a folder, with one split of its fonts."""
-        return cls(
-            text=TextSource(folder / "text", split),
-            fonts=Fonts(folder / "fonts", fonts),
-            pictures=Pictures(folder / "pictures", split),
-        )
+def composed(rng: random.Random, source: PageSource) -> Sheet:
+    """Returns a page of a kind drawn at random. Raises: UnreadableError."""
+    return compose(rng, source, draw_form(rng))
 
 
-def compose(rng: random.Random, sources: Sources, form: Form, category: str | None = None) -> Sheet:
+def small(rng: random.Random, source: PageSource) -> Sheet:
+    """Returns a small sheet in large type. Raises: UnreadableError."""
+    em_px = math.exp(rng.uniform(math.log(15.0), math.log(36.0)))
+    form = Form(
+        genre=MIXED if rng.random() < 0.6 else rng.choice(GENRES),
+        width_pt=_SMALL_PX / _SMALL_SCALE,
+        height_pt=_SMALL_PX / _SMALL_SCALE,
+        size_pt=em_px / _SMALL_SCALE,
+        columns=1,
+        fill=1.2,
+        furniture=False,
+    )
+    return compose(rng, source, form)
+
+
+def compose(rng: random.Random, source: PageSource, form: Form, category: str | None = None) -> Sheet:
     """Returns a sheet of this form. Raises UnreadableError where this draw cannot be laid out.
 
     category: of the text source; None draws one.
     """
     genre, size_pt, columns = form.genre, form.size_pt, form.columns
-    category = category or category_of(rng, sources.text, genre)
+    category = category or category_of(rng, source.text, genre)
     style = choose_style(
-        rng, sources.fonts, size_pt, category, mono=genre.mono, tight=columns > 1, leading=genre.leading
+        rng, source.fonts, size_pt, category, mono=genre.mono, tight=columns > 1, leading=genre.leading
     )
     noted = form.furniture and columns == 1 and rng.random() < genre.margin_notes
     frame = _frame(rng, form, right=0.24 if noted else 0.0)
@@ -62,17 +63,17 @@ def compose(rng: random.Random, sources: Sources, form: Form, category: str | No
     gap = rng.uniform(*(_NARROW if narrow else genre.gutter)) * size_pt
     writer = Writer(
         rng=rng,
-        source=sources.text,
-        pictures=sources.pictures,
+        source=source.text,
+        pictures=source.pictures,
         category=category,
         width_pt=(frame.width - gap * (columns - 1)) / columns,
         size_pt=size_pt,
         columns=columns,
-        measure=style.measure(sources.fonts),
-        measure_code=style.measure(sources.fonts, code=True),
+        measure=style.measure(source.fonts),
+        measure_code=style.measure(source.fonts, code=True),
     )
     layout = Layout(
-        fonts=sources.fonts,
+        fonts=source.fonts,
         style=style,
         images=writer.images,
         width_pt=form.width_pt,

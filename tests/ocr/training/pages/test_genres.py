@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from ocr.imaging.tiling import choose_grid
-from ocr.training.pages.compose import Sources, category_of, compose
+from ocr.training.pages.compose import category_of, compose
 from ocr.training.pages.genres import GENRES, Form, Genre, draw_form
+from ocr.training.pages.page_source import PageSource
 from ocr.training.pages.page_truth import UnreadableError, extract
 from ocr.training.pages.words.text import TextSource
 from tests.ocr.training.sources import make_corpus
@@ -15,7 +16,7 @@ from tests.ocr.training.sources import make_corpus
 
 @pytest.mark.parametrize("genre", GENRES, ids=lambda genre: genre.name)
 def test_pages_of_every_kind_hold_text_on_the_page(genre: Genre, corpus: Path) -> None:
-    rng, sources, read = random.Random(1), Sources.of(corpus, "train"), 0
+    rng, source, read = random.Random(1), PageSource(corpus, split="train"), 0
     for (width, height), _ in genre.formats[:3]:
         columns = max(i for i, share in enumerate(genre.columns, 1) if share) if width > 400 else 1
         try:
@@ -23,7 +24,7 @@ def test_pages_of_every_kind_hold_text_on_the_page(genre: Genre, corpus: Path) -
                 genre=genre, width_pt=width, height_pt=height, size_pt=genre.sizes_pt[0], columns=columns,
                 fill=genre.fills[0],
             )  # fmt: skip
-            sheet = compose(rng, sources, form, "en_prose")
+            sheet = compose(rng, source, form, "en_prose")
         except UnreadableError:
             continue
         glyphs = extract(sheet)
