@@ -25,7 +25,7 @@ def compare(before: str, after: str, database: str, limit: int, as_json: bool, v
     texts.
     """
     start_logging(verbose)
-    from pipeline.reports.comparison_lines import comparison_lines
+    from pipeline.reports.status import comparison_lines
     from storage.database import open_for_reading
     from storage.queries import comparison
 

@@ -46,7 +46,7 @@ def check_software(config: Config) -> Iterator[Finding]:
     wrong = [
         (requirement, version)
         for requirement, version in found
-        if not version or not _fits(requirement, version)
+        if not version or not requirement.specifier.contains(version, prereleases=True)
     ]
     for requirement, version in wrong:
         yield fail(
@@ -89,10 +89,6 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _fits(requirement: Requirement, version: str) -> bool:
-    return requirement.specifier.contains(version, prereleases=True)
 
 
 def _sqlite() -> Finding:

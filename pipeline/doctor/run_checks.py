@@ -15,7 +15,6 @@ from ocr.model_files.locate import SHIPPED
 from pipeline.config.schema import Config, ingest_settings, render_settings, tile_settings
 from pipeline.doctor.file_checks import local_directory
 from pipeline.doctor.finding import Finding, fail, ok
-from pipeline.doctor.sample_page import TEXT, sample_pdf
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.budget import heaviest_page_bytes
 from pipeline.types import EmbeddedPage, Page, ReadyPage, RenderedPage
@@ -23,6 +22,26 @@ from storage.types import PageError
 
 _TIMEOUT_S = 60.0
 _MOST_ERRORS = 0.1
+_REMEDY = "check that processes can be started here, with memory and pipes"
+TEXT = (
+    "The minutes of the last meeting were read and\n"
+    "approved. Twelve members were present, and the\n"
+    "treasurer reported a balance of 1,482.50 pounds.\n"
+    "It was agreed to repair the roof of the library\n"
+    "before winter, and to ask three firms for a price.\n"
+    "The next meeting will be held on 14 October."
+)
+
+
+def sample_pdf(text: str = TEXT) -> bytes:
+    """Returns a PDF of one A4 page. text: lines of printable ASCII, in Helvetica, which no file needs to hold."""
+    import pymupdf
+
+    with pymupdf.open() as document:
+        document.new_page().insert_text(
+            (72, 102), text.split("\n"), fontname="helv", fontsize=12, lineheight=4 / 3
+        )
+        return bytes(document.tobytes())
 
 
 def check_worker(config: Config) -> Iterator[Finding]:
@@ -34,7 +53,8 @@ def check_worker(config: Config) -> Iterator[Finding]:
 
 
 def _render(path: Path, config: Config) -> Iterator[Finding]:
-    tile = tile_settings(config if local_directory(config.model) else _with_shipped(config))
+    shipped = {"model": SHIPPED, "reader": "page"}  # in place of a model whose files are not here to be asked
+    tile = tile_settings(config if local_directory(config.model) else config.model_copy(update=shipped))
     page = Page(
         path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
     )
@@ -58,14 +78,6 @@ def _render(path: Path, config: Config) -> Iterator[Finding]:
         yield _rendered(rendered, started_s, time.monotonic() - start - started_s)
     if not isinstance(rendered, PageError | EmbeddedPage):
         yield _fonts(rendered)
-
-
-_REMEDY = "check that processes can be started here, with memory and pipes"
-
-
-def _with_shipped(config: Config) -> Config:
-    """Returns the configuration with the shipped model, in place of one whose files are not here to be asked."""
-    return config.model_copy(update={"model": SHIPPED, "reader": "page"})
 
 
 def _rendered(page: ReadyPage | PageError, started_s: float, render_s: float) -> Finding:

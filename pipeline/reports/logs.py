@@ -19,8 +19,8 @@ from logging.handlers import RotatingFileHandler
 from typing import Any
 
 from pipeline.errors import ConfigError
+from pipeline.reports.run_figures import WorkerUse
 from pipeline.reports.summary import Phase, Progress, RunSummary
-from pipeline.reports.worker_use import WorkerUse
 from pipeline.types import Document, PageResult
 from storage.types import FINE_STATUSES, PageError
 

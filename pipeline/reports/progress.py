@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.reports.listing import in_words, page_name, refusal
+from pipeline.reports.run_figures import WorkerUse, in_brief
 from pipeline.reports.summary import Phase, Progress
-from pipeline.reports.worker_use import WorkerUse, in_brief
 from pipeline.types import Document, PageResult
 from storage.strings.printable import one_line
 from storage.types import DONE_STATUSES, FINE_STATUSES
@@ -113,7 +113,10 @@ class Bar(Counting):
     def page_done(self, result: PageResult) -> None:
         super().page_done(result)
         if self._reading_since is not None and result.status in DONE_STATUSES:
-            self._num_read += _took_time(result)
+            # There was something to read: by the page model, by the line reader, or in the text layer.
+            self._num_read += (
+                result.num_tokens > 0 or result.confidence is not None or result.source == "layer"
+            )
         self._bar.n += 1
         self._show()
 
@@ -176,11 +179,6 @@ class Lines(Counting):
         self.say(
             f"{done} of {self.num_pages} pages, {rate:.2f} pages/s, {by_status}{self.brief and '; ' + self.brief}"
         )
-
-
-def _took_time(result: PageResult) -> bool:
-    """Returns whether there was something to read: by the page model, by the line reader, or in the text layer."""
-    return result.num_tokens > 0 or result.confidence is not None or result.source == "layer"
 
 
 def _outcome_line(result: PageResult) -> str:

@@ -1,10 +1,11 @@
-"""Prints stored results for people: the output of `status` and `eval`."""
+"""Prints stored results for people: the output of `status`, `eval` and `compare`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.run_figures import run_lines
+from storage.queries.comparison import Comparison
 from storage.queries.listing import FileCounts, FileStatus
 from storage.queries.statistics import NEWEST, RunStatus, Status
 
@@ -87,6 +88,30 @@ def evaluation_lines(result: Evaluation) -> list[str]:
         f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
     )
     return lines
+
+
+def comparison_lines(found: Comparison) -> Iterator[str]:
+    """Yields the counts, changes of status, the pages that changed most, and each stage's time on both sides."""
+    changed = f", half of them in {found.median_share:.1%} of the characters or more" if found.changed else ""
+    yield f"pages on both sides: {found.same} with the same text, {found.changed} with another{changed}"
+    for (before, after), number in found.statuses.items():
+        yield f"  {before} -> {after}: {number}"
+    for name, number, pages in (("lost", found.num_lost, found.lost), ("new", found.num_new, found.new)):
+        yield f"{name}: {number}"
+        yield from (f"  {path}, page {page}" for path, page in pages)
+    if found.most_changed:
+        yield "changed most:"
+    for change in found.most_changed:
+        status = change.after if change.before == change.after else f"{change.before} -> {change.after}"
+        yield f"  {change.share:6.1%}  {change.path}, page {change.page} ({status})"
+    if found.stages:
+        yield f"{'seconds a page':<16}{'before':>10}{'after':>10}"
+    for stage, (first, second) in found.stages.items():
+        yield f"{stage:<16}{_seconds(first):>10}{_seconds(second):>10}"
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _page_lines(file: FileStatus) -> Iterator[str]:

@@ -11,7 +11,7 @@ from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
 from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
-from pipeline.reports.worker_use import WorkerUse, worker_lines
+from pipeline.reports.run_figures import WorkerUse, worker_lines
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
 
 UNREADABLE = ("encrypted", "broken")
@@ -162,7 +162,8 @@ class RunSummary(InputCounts):
         """Returns the lines of the summary that `ocrbatch run` prints at its end. verbose: where the time went, too."""
         lines = [f"stopped before the end: {self.stopped}; run it again to go on"] if self.stopped else []
         lines += [f"left to read: {self.left()}"] if self.stopped else []
-        lines.append(f"pages: {_listed(self.pages) or 'none to read'}{self._rate()}")
+        rate = f" ({self.num_pages / self.wall_s:.2f} pages/s)" if self.num_pages and self.wall_s else ""
+        lines.append(f"pages: {_listed(self.pages) or 'none to read'}{rate}")
         lines += page_counts(
             {
                 "that needed no reading, as their text layers were taken": self.num_unread,
@@ -218,11 +219,6 @@ class RunSummary(InputCounts):
             return ""
         capture = f" (encoder graphs {self.capture_s:.1f} s of it)" if self.capture_s >= 0.1 else ""
         return f", loading the model {self.load_s:.1f} s{capture}"
-
-    def _rate(self) -> str:
-        if not self.num_pages or not self.wall_s:
-            return ""
-        return f" ({self.num_pages / self.wall_s:.2f} pages/s)"
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -122,10 +122,6 @@ def _deepseek_reference(model: OcrModel) -> Features:
     return partial(page_tokens, load_reference(model).model)
 
 
-def _deepseek(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> EncoderSubject:
-    return deepseek_subject(random_deepseek(device, dtype))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargerTiles:
     """Makes a global view of 1024 px and tiles of 768 px, as DeepSeek-OCR does of 640 px. max_tiles: of a page."""
@@ -202,7 +198,7 @@ def _qwen(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> Enco
 
 
 KINDS: Mapping[str, Callable[[PublishedSize, torch.device, torch.dtype], EncoderSubject]] = {
-    "deepseek_ocr": _deepseek,
+    "deepseek_ocr": lambda _, device, dtype: deepseek_subject(random_deepseek(device, dtype)),
     "deepseek_ocr2": _deepseek2,
     "minicpmv": _minicpm,
     "qwen2_5_vl": _qwen,

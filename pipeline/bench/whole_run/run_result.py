@@ -163,7 +163,17 @@ def lines(values: Values) -> Iterator[str]:
         _WIDTHS, "", "Pages read", "Failed", "Seconds", "Pages/s", "Tokens/s", "CPU s/page", "GPU busy"
     )
     for speed in speeds:
-        yield _speed(speed)
+        yield cells(
+            _WIDTHS,
+            speed["name"],
+            f"{speed['num_pages']}",
+            f"{speed['num_failed']}",
+            f"{speed['seconds']:.2f}",
+            f"{speed['pages_s']:.2f}",
+            f"{speed['tokens_s']:,.0f}",
+            f"{speed['cpu_s_a_page']:.2f}",
+            "" if speed["gpu_busy"] is None else f"{speed['gpu_busy']:.1%}",
+        )
     if any(speed["gpu_busy"] is not None for speed in speeds):
         yield "GPU busy: the share of the time in which any kernel ran, however little of the GPU it filled"
     if any(speed["name"] == "steady" for speed in speeds):
@@ -179,7 +189,12 @@ def lines(values: Values) -> Iterator[str]:
         f"torch was imported at {start['imported_s']:.1f} s, the model loaded at {start['loaded_s']:.1f} s; encoder "
         f"graphs took {start['capture_s']:.1f} s"
     )
-    yield from _memory_lines(values["memory"])
+    memory = values["memory"]
+    yield f"host memory at most {_gib(memory['host_peak'])} ({_gib(memory['main_peak'])} and workers)"
+    if memory["gpu_allocated"] is not None and memory["gpu_reserved"] is not None:
+        line = f"GPU memory at most {_gib(memory['gpu_allocated'])}, reserved {_gib(memory['gpu_reserved'])}"
+        used = memory["gpu_used"]
+        yield line + (f", in use on the GPU {_gib(used)}" if used is not None else "")
     if values["bound"] is not None:
         yield from _bound_lines(values)
     yield from values["notes"]
@@ -198,29 +213,6 @@ def _head(values: Values) -> Iterator[str]:
     )
     if values["stopped"] is not None:
         yield f"stopped before the end: {values['stopped']}"
-
-
-def _speed(speed: Values) -> str:
-    busy = speed["gpu_busy"]
-    return cells(
-        _WIDTHS,
-        speed["name"],
-        f"{speed['num_pages']}",
-        f"{speed['num_failed']}",
-        f"{speed['seconds']:.2f}",
-        f"{speed['pages_s']:.2f}",
-        f"{speed['tokens_s']:,.0f}",
-        f"{speed['cpu_s_a_page']:.2f}",
-        "" if busy is None else f"{busy:.1%}",
-    )
-
-
-def _memory_lines(memory: Values) -> Iterator[str]:
-    yield f"host memory at most {_gib(memory['host_peak'])} ({_gib(memory['main_peak'])} and workers)"
-    if memory["gpu_allocated"] is not None and memory["gpu_reserved"] is not None:
-        line = f"GPU memory at most {_gib(memory['gpu_allocated'])}, reserved {_gib(memory['gpu_reserved'])}"
-        used = memory["gpu_used"]
-        yield line + (f", in use on the GPU {_gib(used)}" if used is not None else "")
 
 
 def _bound_lines(values: Values) -> Iterator[str]:

@@ -117,10 +117,13 @@ def bench_config(
 
     output_tokens: where the loader bounds what is written on each page; nothing then has a page read again.
     """
+    # The page model reads every page, unless --set has it otherwise.
+    reading = {"text_layer": "ignore", "reader": "page"}.items()
+    reads = {key: value for key, value in reading if not any(one.startswith(f"{key}=") for one in sets)}
     own: list[Layer] = [
         ("PATH", {"ingest": {"paths": list(paths)}}),
         ("--model", {"model": subject.model}),
-        ("the benchmark", {"store": {"database": str(database)}, **_reading(sets)}),
+        ("the benchmark", {"store": {"database": str(database)}, **reads}),
         *options,
     ]
     if output_tokens is not None:
@@ -132,12 +135,6 @@ def bench_config(
         }
         own.append(("--output-tokens", fixed))
     return sources.load(None, sets, own)
-
-
-def _reading(sets: Sequence[str]) -> dict[str, str]:
-    """Returns the settings for the page model to read every page, but for those that --set makes otherwise."""
-    own = {"text_layer": "ignore", "reader": "page"}
-    return {key: value for key, value in own.items() if not any(one.startswith(f"{key}=") for one in sets)}
 
 
 def _has_no_weights(directory: Path) -> bool:

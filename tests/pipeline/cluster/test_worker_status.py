@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from pipeline.cluster.worker_messages import AtWork
 from pipeline.cluster.worker_status import FINISHED, WorkerStatus
-from pipeline.reports.worker_use import in_brief, worker_lines
+from pipeline.reports.run_figures import in_brief, worker_lines
 
 
 class Clock:

@@ -14,7 +14,7 @@ from pipeline.doctor import examination
 from pipeline.doctor import run_checks as run
 from pipeline.doctor.examination import examine
 from pipeline.doctor.finding import Finding, fail, note, ok, size
-from pipeline.doctor.sample_page import TEXT, sample_pdf
+from pipeline.doctor.run_checks import TEXT, sample_pdf
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT
 from tests.pipeline.cli.test_main import ROOT, imported_by
