@@ -1,7 +1,8 @@
 """Types of the text that a page was read as. Torch-free."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 
 Finish = Literal["eos", "length", "loop"]
 Format = Literal[
@@ -47,6 +48,11 @@ class Word:
     confidence: float | None = None
 
 
+# (x0, y0, x1, y1) in page pixels.
+BoxPx = tuple[int, int, int, int]
+_Part = TypeVar("_Part", Block, Word)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
     """The language model's output for one page.
@@ -74,3 +80,11 @@ class ParsedText:
     markdown: str
     blocks: tuple[Block, ...] = field(default=())
     words: tuple[Word, ...] = field(default=())
+
+    def with_boxes(self, moved: Callable[[BoxPx], BoxPx]) -> "ParsedText":
+        """Returns the text with its boxes elsewhere. moved: says where a box is then."""
+
+        def at(part: _Part) -> _Part:
+            return part if part.box_px is None else replace(part, box_px=moved(part.box_px))
+
+        return replace(self, blocks=tuple(map(at, self.blocks)), words=tuple(map(at, self.words)))

@@ -10,7 +10,8 @@ from PIL import Image
 
 from ocr.imaging import planes
 from ocr.orientation.detect import Orientation, detect
-from pipeline.api.page_text import Box, PageText, of_result
+from ocr.types import BoxPx
+from pipeline.api.page_text import PageText, of_result
 from pipeline.config.schema import Config
 from pipeline.documents.blank import is_blank
 from pipeline.documents.images import to_rgb
@@ -19,7 +20,7 @@ from pipeline.outcome.doubt import doubtful_below, judged
 from pipeline.outcome.results import blank_result
 from pipeline.stages.render import PageImage
 from pipeline.stages.tile import tile
-from pipeline.types import Page
+from pipeline.types import Page, PageResult
 
 
 class ImageReader:
@@ -63,7 +64,7 @@ class ImageReader:
         )
         (rendered,) = tile([page], TileSettings(lines=True))
         result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
-        return _turned_back(of_result(judged(result, below=self._below)))
+        return of_result(_turned_back(judged(result, below=self._below)))
 
 
 def orientation_of(image: Image.Image) -> Orientation:
@@ -71,26 +72,19 @@ def orientation_of(image: Image.Image) -> Orientation:
     return detect(planes.of_picture(to_rgb(image)))
 
 
-def _turned_back(page: PageText) -> PageText:
+def _turned_back(result: PageResult) -> PageResult:
     """Returns a page that was turned clockwise by rotation_deg with its boxes where they stood before."""
-    wide, high = page.width_px, page.height_px
-    if not page.rotation_deg or wide is None or high is None:
-        return page
+    wide, high = result.width_px, result.height_px
+    if not result.rotation_deg or wide is None or high is None or result.parsed is None:
+        return result
 
-    def back(box: Box | None) -> Box | None:
-        if box is None:
-            return None
+    def back(box: BoxPx) -> BoxPx:
         x0, y0, x1, y1 = box
         return {
             90: (y0, wide - x1, y1, wide - x0),
             180: (wide - x1, high - y1, wide - x0, high - y0),
             270: (high - y1, x0, high - y0, x1),
-        }[page.rotation_deg]
+        }[result.rotation_deg]
 
-    return replace(
-        page,
-        blocks=tuple(replace(block, box=back(block.box)) for block in page.blocks),
-        words=tuple(replace(word, box=back(word.box)) for word in page.words),
-        width_px=wide if page.rotation_deg == 180 else high,
-        height_px=high if page.rotation_deg == 180 else wide,
-    )
+    width_px, height_px = (wide, high) if result.rotation_deg == 180 else (high, wide)
+    return replace(result, parsed=result.parsed.with_boxes(back), width_px=width_px, height_px=height_px)

@@ -1,6 +1,7 @@
 """Makes the results of pages that need no model, and maps how a reading ended to a page status."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ocr.types import Finish, ParsedText
 from pipeline.timing import single
@@ -15,22 +16,35 @@ def render_timings(rendered: ReadyPage) -> tuple[StageTiming, ...]:
     return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
 
 
+def result_of(
+    ready: ReadyPage,
+    parsed: ParsedText,
+    status: PageStatus,
+    timings: tuple[StageTiming, ...] = (),
+    **others: Any,
+) -> PageResult:
+    """Returns the result of a page that has a text, if only an empty one. others: further fields of it."""
+    return PageResult(
+        page=ready.page,
+        status=status,
+        parsed=parsed,
+        error=None,
+        width_px=ready.width_px,
+        height_px=ready.height_px,
+        dpi=ready.dpi,
+        rotation_deg=ready.rotation_deg,
+        timings=timings,
+        **others,
+    )
+
+
 def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None = None) -> PageResult:
     """Returns a result with empty text, for a page with nothing to read.
 
     timings: of every stage so far; None for a page that never reached the model.
     """
-    return PageResult(
-        page=rendered.page,
-        status="blank",
-        parsed=ParsedText(text="", markdown=""),
-        error=None,
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        dpi=rendered.dpi,
-        rotation_deg=rendered.rotation_deg,
-        timings=render_timings(rendered) if timings is None else timings,
-    )
+    timings = render_timings(rendered) if timings is None else timings
+    return result_of(rendered, ParsedText(text="", markdown=""), "blank", timings)
 
 
 def embedded_result(embedded: EmbeddedPage) -> PageResult:
@@ -40,18 +54,8 @@ def embedded_result(embedded: EmbeddedPage) -> PageResult:
 
 def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...]) -> PageResult:
     """Returns a page's result with its text layer's text. timings: of all stages, those of failed readings too."""
-    return PageResult(
-        page=ready.page,
-        status="embedded",
-        parsed=ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks, words=layer.words),
-        error=None,
-        width_px=ready.width_px,
-        height_px=ready.height_px,
-        dpi=ready.dpi,
-        source="layer",
-        rotation_deg=ready.rotation_deg,
-        timings=timings,
-    )
+    parsed = ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks, words=layer.words)
+    return result_of(ready, parsed, "embedded", timings, source="layer")
 
 
 def failed_result(page: Page, error: PageError, timings: Sequence[StageTiming] = ()) -> PageResult:

@@ -12,7 +12,7 @@ from ocr.transcript import formats
 from ocr.transcript.confidence import Calibration, assess
 from ocr.types import OutputFormat, Transcript
 from pipeline.outcome.doubt import unread
-from pipeline.outcome.results import STATUS_OF_FINISH
+from pipeline.outcome.results import STATUS_OF_FINISH, result_of
 from pipeline.timing import Stopwatch, single
 from pipeline.types import PageResult, RenderedPage
 from storage.types import StageTiming
@@ -58,16 +58,5 @@ def _result(read: ReadPage, wording: Wording) -> PageResult:
         page_number=rendered.page.page_number,
     )
     parsed, confidence = assess(parsed, transcript, wording.tokenizer, wording.calibration)
-    result = PageResult(
-        page=rendered.page,
-        status=STATUS_OF_FINISH[transcript.finish],
-        parsed=parsed,
-        error=None,
-        confidence=confidence,
-        num_tokens=len(transcript.token_ids),
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        dpi=rendered.dpi,
-        rotation_deg=rendered.rotation_deg,
-    )
-    return unread(result)
+    status, num_tokens = STATUS_OF_FINISH[transcript.finish], len(transcript.token_ids)
+    return unread(result_of(rendered, parsed, status, confidence=confidence, num_tokens=num_tokens))

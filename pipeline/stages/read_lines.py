@@ -1,8 +1,6 @@
 """Stage read: turns a page's pixels into its result, line by line. Runs in processes of its own."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,13 +17,11 @@ from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
-from ocr.types import Block, ParsedText, Word
+from ocr.types import BoxPx, ParsedText
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
-from pipeline.outcome.results import render_timings
+from pipeline.outcome.results import render_timings, result_of
 from pipeline.timing import Stopwatch, single
-from pipeline.types import FontSample, PageResult, RenderedPage, SeenWords
-
-Part = TypeVar("Part", Block, Word)
+from pipeline.types import FontSample, PageResult, PageStatus, RenderedPage, SeenWords
 
 # Of 16 photographs without print two were read as two or three characters, with a confidence of 0.5 and 0.7. A page
 # number alone on its page is read with over 0.9.
@@ -72,19 +68,9 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         seen = [read.line for read in (*upright, *rules)] if lines else []
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD
         is_large = not parsed.text.strip() and shows_large_print(grey, reader)
-    result = PageResult(
-        page=rendered.page,
-        status="ok" if parsed.text.strip() else "blank",
-        parsed=parsed,
-        error=None,
-        confidence=confidence if lines else None,
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        dpi=rendered.dpi,
-        rotation_deg=rendered.rotation_deg,
-        timings=(*render_timings(rendered), single("lines", watch.seconds)),
-    )
-    result = unread(result)
+    status: PageStatus = "ok" if parsed.text.strip() else "blank"
+    timings = (*render_timings(rendered), single("lines", watch.seconds))
+    result = unread(result_of(rendered, parsed, status, timings, confidence=confidence if lines else None))
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)
     if is_unread or lacks_faint or lacks_lines:
@@ -190,17 +176,9 @@ def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> Pa
     height_px, width_px = grey.shape
     across, down = rendered.width_px / width_px, rendered.height_px / height_px
 
-    def on_page(part: Part) -> Part:
-        if part.box_px is None:
-            return part
-        x0, y0, x1, y1 = part.box_px
-        right, bottom = round(x1 * across), round(y1 * down)
-        box = (
-            round(x0 * across),
-            round(y0 * down),
-            min(right, rendered.width_px),
-            min(bottom, rendered.height_px),
-        )
-        return replace(part, box_px=box)
+    def on_page(box: BoxPx) -> BoxPx:
+        x0, y0, x1, y1 = box
+        right, bottom = min(round(x1 * across), rendered.width_px), min(round(y1 * down), rendered.height_px)
+        return round(x0 * across), round(y0 * down), right, bottom
 
-    return replace(parsed, blocks=tuple(map(on_page, parsed.blocks)), words=tuple(map(on_page, parsed.words)))
+    return parsed.with_boxes(on_page)
