@@ -118,7 +118,9 @@ def _without_borders(grey: Image.Image) -> Image.Image:
     # A page with most pixels of the same value was never scanned, and may be printed up to its edge.
     is_clean = float(np.mean(values == usual)) > 0.5
     margin = 0 if is_clean else round(_MARGIN * max(grey.size))
-    dark = _in_cells(grey) < usual - DARK_LEVELS
+    means = np.asarray(grey.reduce(_CELL_PX))
+    in_cells = means.repeat(_CELL_PX, axis=0).repeat(_CELL_PX, axis=1)[: grey.height, : grey.width]
+    dark = in_cells < usual - DARK_LEVELS
     # The sides first: top and bottom then paint over what is left in the corners.
     for sides in ((1, 3), (0, 2)):
         depths_px = {turns: _border_px(np.rot90(dark, turns)) for turns in sides}
@@ -128,12 +130,6 @@ def _without_borders(grey: Image.Image) -> Image.Image:
                 # Rotated views of the same memory: painting on them paints on the page.
                 _paint(np.rot90(values, turns), np.rot90(shades, turns), np.maximum(depth_px, margin))
     return Image.fromarray(values)
-
-
-def _in_cells(grey: Image.Image) -> UInt8Array:
-    """Returns the page with each pixel replaced by the mean of its cell."""
-    means = np.asarray(grey.reduce(_CELL_PX))
-    return means.repeat(_CELL_PX, axis=0).repeat(_CELL_PX, axis=1)[: grey.height, : grey.width]
 
 
 def _border_px(dark: Mask) -> Ints:

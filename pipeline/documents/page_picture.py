@@ -118,10 +118,8 @@ def _pixels(
 ) -> UInt8Array:
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, rotation_deg):
-            dpi = _figure_dpi(document, page.page_index) if look is None else _dpi(document, page, look)
-            return pdf.render_pdf_page(document, page.page_index, replace(settings, dpi=dpi), TileSettings())[
-                0
-            ]
+            drawn = replace(settings, dpi=_dpi(document, page, look))
+            return pdf.render_pdf_page(document, page.page_index, drawn, TileSettings())[0]
     if page.kind == "video":
         pixels = take(document, None, settings.max_image_pixels).frames[0]
     else:
@@ -129,18 +127,15 @@ def _pixels(
     return planes.turned(pixels, -rotation_deg // 90) if rotation_deg else pixels
 
 
-def _dpi(document: Any, page: Page, look: Look) -> float:
+def _dpi(document: Any, page: Page, look: Look | None) -> float:
+    """Returns the resolution for a look; None: that of a print, less where the page is larger than any paper."""
     width_pt, height_pt = pdf.size_pt(document, page.page_index)
+    if look is None:
+        return min(_FIGURE_DPI, 3 * _FIGURE_PX / max(width_pt, height_pt) * pdf.POINTS_PER_INCH)
     scale = min(look.width_px / width_pt, look.height_px / height_pt)
     if scale * max(width_pt, height_pt) <= _SMALL_PX:
         scale *= 2
     return scale * pdf.POINTS_PER_INCH
-
-
-def _figure_dpi(document: Any, index: int) -> float:
-    """Returns the resolution for figures: that of a print, less where the page is larger than any paper."""
-    longer_pt = max(pdf.size_pt(document, index))
-    return min(_FIGURE_DPI, 3 * _FIGURE_PX / longer_pt * pdf.POINTS_PER_INCH)
 
 
 def _fitted(picture: Image.Image, width_px: int, height_px: int) -> Image.Image:

@@ -1,8 +1,8 @@
 """Opens PDF files and renders their pages to RGB pixels with MuPDF."""
 
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import pymupdf
@@ -49,17 +49,13 @@ def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
             document = pymupdf.open(name if data is None else None, data, filetype="pdf")
         except _ERRORS:
             raise DocumentError("broken", "not a readable PDF: damaged beyond repair") from None
-    if document.needs_pass and not _unlocked(document, passwords):
+    if document.needs_pass:
+        with contextlib.suppress(*_ERRORS):  # damaged encryption: no password can be checked
+            if any(document.authenticate(password) for password in passwords):
+                return document
         document.close()
         raise DocumentError("encrypted", _locked_message(len(passwords)))
     return document
-
-
-def _unlocked(document: Any, passwords: Sequence[str]) -> bool:
-    try:
-        return any(document.authenticate(password) for password in passwords)
-    except _ERRORS:  # damaged encryption: no password can be checked
-        return False
 
 
 def _locked_message(num_tried: int) -> str:
@@ -108,7 +104,9 @@ def render_pdf_page(
         pixmap = document.load_page(index).get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
         )
-        return _pixels(pixmap), scale * POINTS_PER_INCH, plan.grid
+        size, stride = (pixmap.width, pixmap.height), pixmap.stride  # rows may be padded
+        picture = Image.frombuffer("RGB", size, pixmap.samples_mv, "raw", "RGB", stride, 1)
+        return planes.of_picture(picture), scale * POINTS_PER_INCH, plan.grid
 
 
 def _picture_scale(document: Any, index: int, width_pt: float, height_pt: float) -> float:
@@ -145,7 +143,7 @@ def drawn(document: Any, index: int) -> list[tuple[str, Any]]:
         complaints.forget()  # MuPDF would keep every warning about a damaged file
 
 
-@contextmanager
+@contextlib.contextmanager
 def turned(document: Any, index: int, angle_deg: int) -> Iterator[None]:
     """Rotates the page clockwise within the block, with its text and boxes. The file stays unchanged.
 
@@ -194,13 +192,7 @@ def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> 
         )
 
 
-def _pixels(pixmap: Any) -> UInt8Array:
-    """Returns a pixmap's pixels as [H, W, 3]; its rows may be padded."""
-    size = pixmap.width, pixmap.height
-    return planes.of_picture(Image.frombuffer("RGB", size, pixmap.samples_mv, "raw", "RGB", pixmap.stride, 1))
-
-
-@contextmanager
+@contextlib.contextmanager
 def _as_page_errors() -> Iterator[None]:
     try:
         yield

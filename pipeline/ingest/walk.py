@@ -70,7 +70,7 @@ def walk(
 class _Walk:
     def __init__(self, settings: IngestSettings, databases: Sequence[str]) -> None:
         self._settings = settings
-        self._included = matcher(settings.include) if settings.include else _everything
+        self._included = matcher(settings.include) if settings.include else lambda relative: True
         self._excluded = matcher(settings.exclude)
         self._reads_videos = settings.video
         self._is_video_folder = matcher(settings.video_folders)
@@ -134,7 +134,8 @@ class _Walk:
         while stack:
             folder, prefix = stack.pop()
             try:
-                if not self._is_new(folder):
+                stamp = os.stat(folder)
+                if not self._folders.add(f"{stamp.st_dev}:{stamp.st_ino}"):
                     continue
                 with os.scandir(folder) as entries:
                     ordered = sorted(entries, key=lambda entry: entry.name)
@@ -142,7 +143,7 @@ class _Walk:
                 yield unreadable(folder, "broken", f"folder cannot be read: {error.strerror}")
                 continue
             folders = []
-            if self._is_video(prefix):
+            if self._is_video_folder(prefix.rstrip("/") or "."):
                 yield from self._video(folder, prefix, given, ordered)
             for entry in ordered:
                 relative, path = prefix + entry.name, str(PurePath(folder, entry.name))
@@ -155,10 +156,6 @@ class _Walk:
                 elif self._included(relative):
                     yield from self._file(path, relative, str(PurePath(given, relative)))
             stack.extend(reversed(folders))
-
-    def _is_video(self, prefix: str) -> bool:
-        """Returns whether a folder is named as a video's. prefix: its path below the whole folder, with "/"."""
-        return self._is_video_folder(prefix.rstrip("/") or ".")
 
     def _video(
         self, folder: str, prefix: str, given: str, entries: Sequence[os.DirEntry[str]]
@@ -186,26 +183,20 @@ class _Walk:
             frames=tuple(sorted(names, key=natural_order)),
         )
 
-    def _is_new(self, folder: str) -> bool:
-        found = os.stat(folder)
-        return self._folders.add(f"{found.st_dev}:{found.st_ino}")
-
     def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
         if self._is_database(path) or not self._files.add(path):
             return
         try:
             found = os.stat(path)
             if not stat.S_ISREG(found.st_mode):
-                kind = _kind_of_special_file(found.st_mode)
+                kinds = (name for is_kind, name in _SPECIAL if is_kind(found.st_mode))
+                kind = next(kinds, "something else")
                 yield unreadable(path, "skipped", f"not a regular file but {kind}")
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given, stamp=stamp_of(found))
         except OSError as error:
-            yield unreadable(path, self._status(path), f"cannot be read: {error.strerror}")
-
-    def _status(self, path: str) -> str:
-        is_input = sniff.by_name(path) or (self._reads_videos and containers.by_name(path))
-        return "broken" if is_input else "skipped"
+            is_input = sniff.by_name(path) or (self._reads_videos and containers.by_name(path))
+            yield unreadable(path, "broken" if is_input else "skipped", f"cannot be read: {error.strerror}")
 
     def _is_database(self, absolute: str) -> bool:
         if absolute in self._databases:
@@ -217,10 +208,6 @@ class _Walk:
         return False
 
 
-def _everything(_relative: str) -> bool:
-    return True
-
-
 _Kind = Callable[[int], bool]
 _SPECIAL: tuple[tuple[_Kind, str], ...] = (
     (stat.S_ISFIFO, "a named pipe"),
@@ -228,10 +215,6 @@ _SPECIAL: tuple[tuple[_Kind, str], ...] = (
     (stat.S_ISBLK, "a block device"),
     (stat.S_ISCHR, "a character device"),
 )
-
-
-def _kind_of_special_file(mode: int) -> str:
-    return next((name for is_kind, name in _SPECIAL if is_kind(mode)), "something else")
 
 
 def _is_linked_folder(entry: os.DirEntry[str]) -> bool:

@@ -4,6 +4,7 @@ A file's content decides its kind. A file that is a PDF or image by name only (e
 one that is neither by name nor by content is skipped, unhashed.
 """
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -38,16 +39,19 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
     start, probed_ns = time.perf_counter(), time.time_ns()
     is_folder = bool(frames) or os.path.isdir(path)
     for _ in range(_LOOKS):
-        document, before = _look_into(path, frames) if is_folder else _look(path, settings)
-        if document.status == "skipped" or before is None or _stamp(path, frames) in (before, None):
+        document = _look_into(path, frames) if is_folder else _look(path, settings)
+        now = None
+        with contextlib.suppress(OSError):
+            now = frame_folders.stamp_of(path, frames) if frames else stamp_of(os.stat(path))
+        if document.status == "skipped" or document.stamp is None or now in (document.stamp, None):
             break  # skipped, never opened, unchanged, or gone: the probe saw a complete file
     else:
         document = replace(document, sha256=None, num_pages=0, status="broken", reason=_UNSTEADY, stamp=None)
     return replace(document, seconds=time.perf_counter() - start, probed_ns=probed_ns)
 
 
-def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | None]:
-    """Returns the document, and the file's stamp from before it was read: None if it could not be opened."""
+def _look(path: str, settings: IngestSettings) -> Document:
+    """Returns the document, with the file's stamp from before it was read: None if it could not be opened."""
     head, num_pages = b"", 0
     stamp: FileStamp | None = None
     sha256: str | None = None
@@ -56,8 +60,9 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
     is_told = False
     try:
         head, stamp = _head(path)
-        if _is_input(head, path, settings):
-            sha256 = _sha256(path)
+        if _form(head, path, settings) or _claimed(path, settings):
+            with open(path, "rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         num_pages, reason = _count_pages(path, _recognise(head, path, settings), settings)
         is_told = reason is not None
     except DocumentError as error:
@@ -66,22 +71,24 @@ def _look(path: str, settings: IngestSettings) -> tuple[Document, FileStamp | No
     except OSError as error:
         status = "broken" if _claimed(path, settings) else "skipped"
         reason = f"cannot be read: {error.strerror or error}"
-    document = Document(
+    kind: Kind | None = None
+    if (form := _form(head, path, settings)) is not None:
+        kind = "pdf" if form == "PDF" else "video" if form in get_args(containers.Container) else "image"
+    return Document(
         path=path,
         sha256=sha256,
         size_bytes=0 if stamp is None else stamp[2],
-        kind=_kind(head, path, settings),
+        kind=kind,
         num_pages=num_pages,
         status=status,
         reason=reason,
         is_told=is_told,
         stamp=stamp,
     )
-    return document, stamp
 
 
-def _look_into(folder: str, frames: tuple[str, ...]) -> tuple[Document, FileStamp | None]:
-    """Returns the document of a folder of frames, and its stamp from before they were read, as _look() does."""
+def _look_into(folder: str, frames: tuple[str, ...]) -> Document:
+    """Returns the document of a folder of frames, with its stamp from before they were read, as _look() does."""
     stamp: FileStamp | None = None
     sha256: str | None = None
     status: DocumentStatus = "ok"
@@ -94,7 +101,7 @@ def _look_into(folder: str, frames: tuple[str, ...]) -> tuple[Document, FileStam
         status, reason = error.status, error.reason
     except OSError as error:
         status, reason = "broken", f"a frame cannot be read: {error.strerror or error}"
-    document = Document(
+    return Document(
         path=folder,
         sha256=sha256,
         size_bytes=0 if stamp is None else stamp[2],
@@ -105,14 +112,6 @@ def _look_into(folder: str, frames: tuple[str, ...]) -> tuple[Document, FileStam
         stamp=stamp,
         frames=frames,
     )
-    return document, stamp
-
-
-def _stamp(path: str, frames: tuple[str, ...]) -> FileStamp | None:
-    try:
-        return frame_folders.stamp_of(path, frames) if frames else stamp_of(os.stat(path))
-    except OSError:
-        return None
 
 
 def _head(path: str) -> tuple[bytes, FileStamp]:
@@ -126,10 +125,6 @@ def _head(path: str) -> tuple[bytes, FileStamp]:
         return file.read(sniff.HEAD_BYTES), stamp_of(found)
 
 
-def _is_input(head: bytes, path: str, settings: IngestSettings) -> bool:
-    return (_form(head, path, settings) or _claimed(path, settings)) is not None
-
-
 def _form(head: bytes, path: str, settings: IngestSettings) -> _Format | None:
     """Returns the format by content; that of a video only where videos are read."""
     return sniff.by_content(head, path) or (containers.by_content(head) if settings.video else None)
@@ -139,12 +134,6 @@ def _claimed(path: str, settings: IngestSettings) -> str | None:
     if settings.video and containers.by_name(path) is not None:
         return "video"
     return sniff.by_name(path)
-
-
-def _kind(head: bytes, path: str, settings: IngestSettings) -> Kind | None:
-    if (form := _form(head, path, settings)) is None:
-        return None
-    return "pdf" if form == "PDF" else "video" if form in get_args(containers.Container) else "image"
 
 
 def _recognise(head: bytes, path: str, settings: IngestSettings) -> _Format:
@@ -167,11 +156,6 @@ def _recognise(head: bytes, path: str, settings: IngestSettings) -> _Format:
 def _other(path: str) -> str:
     with open(path, "rb") as file:
         return other_document(file)
-
-
-def _sha256(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _count_pages(path: str, form: _Format, settings: IngestSettings) -> tuple[int, str | None]:

@@ -75,13 +75,12 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
     replayed and others not; its timing states the least favourable of them.
     """
     batch = encode_views(encoder, [page.views for page in pages])
-    shares = [_shares(f"encode_{path}", seconds, batch.uses[path]) for path, seconds in batch.seconds.items()]
+    shares = [
+        split(f"encode_{path}", seconds, list(map(len, uses)), list(map(least_favourable, uses)))
+        for path, seconds in batch.seconds.items()
+        for uses in [batch.uses[path]]
+    ]
     return [
         EncodedPage(rendered=page, tokens=tokens, timings=(*render_timings(page), *own))
         for page, tokens, *own in zip(pages, batch.tokens, *shares, strict=True)
     ]
-
-
-def _shares(stage: str, seconds: float, uses: Sequence[Sequence[str]]) -> list[StageTiming]:
-    """Returns each page's timing on a path. uses: of each page's views on it."""
-    return split(stage, seconds, [len(page) for page in uses], [least_favourable(page) for page in uses])

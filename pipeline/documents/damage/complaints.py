@@ -78,7 +78,7 @@ def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:
     found: dict[Kind, list[str]] = {}
     errors: list[str] = []
     for line in lines:
-        kind = _kind(line)
+        kind = next((kind for kind, pattern in _LOSSES if pattern.search(line)), None)
         if _HARMLESS.search(line):
             errors = []
         elif line.startswith("encountered syntax errors"):
@@ -107,10 +107,6 @@ def sentence(found: dict[Kind, list[str]]) -> str:
 def suspicions(lines: Sequence[str]) -> list[str]:
     """Returns the warnings that are not known to be harmless: they may be why a page looks blank."""
     return [line for line in lines if not _HARMLESS.search(line) and not line.startswith("... repeated")]
-
-
-def _kind(line: str) -> Kind | None:
-    return next((kind for kind, pattern in _LOSSES if pattern.search(line)), None)
 
 
 def _is_serious(errors: Sequence[str]) -> bool:

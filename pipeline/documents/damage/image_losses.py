@@ -83,7 +83,8 @@ def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
             found.append(_FAX)
         if are_missing(tags, os.fstat(file.fileno()).st_size):
             found.append(_STRIPS)
-        if image.format == "PNG" and _may_be_unfilled(image):
+        # Pillow leaves zeros for rows or columns at an edge that no data came for, in interlaced pictures in between.
+        if image.format == "PNG" and (image.info.get("interlace") or image.getbbox() != (0, 0, *image.size)):
             file.seek(0)
             if png_ends_early(file.read()):
                 found.append(_ROWS)
@@ -151,14 +152,6 @@ def _jpegs(image: Any, file: Any, found: Extents) -> Iterator[bytes]:
     elif image.format == "TIFF" and (start := int(image.tag_v2.get(_OLD_JPEG, 0))):
         file.seek(start)
         yield file.read(_MOST_BYTES)
-
-
-def _may_be_unfilled(image: Any) -> bool:
-    """Returns whether rows or columns at an edge are zeros, as Pillow leaves those that no data came for.
-
-    Of an interlaced picture it leaves some in between.
-    """
-    return bool(image.info.get("interlace")) or image.getbbox() != (0, 0, *image.size)
 
 
 def _has_lost_lines(words: str) -> bool:

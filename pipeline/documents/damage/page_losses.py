@@ -4,7 +4,6 @@ MuPDF's warnings tell most of it; the pictures' data tells what no decoder repor
 (pipeline.documents.damage.picture_data).
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pymupdf
@@ -60,30 +59,22 @@ def blank_reason(document: Any, index: int) -> str:
     except _ERRORS:
         return complaints.sentence({"content": complaints.suspicions(complaints.said())})
     # PDF treats zeros as white space, but no program writes them.
-    return f"{complaints.WORDS['content']}: its content is zeros" if _is_zeros(content) else ""
-
-
-def _is_zeros(content: bytes) -> bool:
-    return b"\0" in content and not content.strip(b"\0 \t\r\n\f")
+    is_zeros = b"\0" in content and not content.strip(b"\0 \t\r\n\f")
+    return f"{complaints.WORDS['content']}: its content is zeros" if is_zeros else ""
 
 
 def _are_whole(document: Any, index: int) -> bool | None:
     """Returns False if a picture's data is damaged, True if all is whole, None if that cannot be told."""
     verdicts: set[bool | None] = set()
     try:
-        for name, data in _pictures(document, index):
-            verdicts.add(picture_data.is_whole(name, data))
+        for xref, _ in _larger(document, index):
+            kind, value = document.xref_get_key(xref, "Filter")
+            # "" or a list where there are several.
+            name = value.strip("[] ") if kind in ("name", "array") else ""
+            verdicts.add(picture_data.is_whole(name, document.xref_stream_raw(xref) or b""))
     except _ERRORS:
         return None
     return False if False in verdicts else True if verdicts == {True} else None
-
-
-def _pictures(document: Any, index: int) -> Iterator[tuple[str, bytes]]:
-    """Yields filter and data of every larger picture of a page; the filter is "" or a list where there are several."""
-    for xref, _ in _larger(document, index):
-        kind, value = document.xref_get_key(xref, "Filter")
-        name = value.strip("[] ") if kind in ("name", "array") else ""
-        yield name, document.xref_stream_raw(xref) or b""
 
 
 def _larger(document: Any, index: int) -> list[tuple[int, Any]]:

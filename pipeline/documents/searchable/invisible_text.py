@@ -144,13 +144,6 @@ def _word(text: str, box: Box, on_page: Matrix, font_name: str) -> Iterable[str]
     # The type size stands in the font operator, where readers look for it, and not in the matrix.
     matrix = " ".join(f"{value / size_pt:.5f}" for value in (there.a, there.b, there.c, there.d))
     yield f"/{font_name} {size_pt:.3f} Tf {matrix} {there.e:.3f} {there.f:.3f} Tm"
-    stretch = 100 * (x1 - x0) / (_units(text) * _WIDTH * size_px)
-    yield f"{stretch:.3f} Tz <{_codes(text)}0020> Tj"
-
-
-def _codes(text: str) -> str:
-    return text.encode("utf-16-be", "replace").hex()
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-be", "replace")) // 2
+    codes = text.encode("utf-16-be", "replace")
+    stretch = 100 * (x1 - x0) / (len(codes) // 2 * _WIDTH * size_px)
+    yield f"{stretch:.3f} Tz <{codes.hex()}0020> Tj"

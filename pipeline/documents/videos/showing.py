@@ -72,7 +72,9 @@ def take(video: Video, maker: VideoMaker | None, max_px: int) -> ShownFrames:
             size = _kept_size(frame, len(indices), maker)
             frames = np.empty((len(indices), *size, 3), np.uint8)
         # A video may change its size on the way.
-        frames[num_taken] = frame if frame.shape[:2] == size else _as_large(frame, size)
+        if frame.shape[:2] != size:
+            frame = planes.of_planes(resized(planes.planes_of(frame), size[1], size[0]))
+        frames[num_taken] = frame
         num_taken += 1
     if first is None:
         raise PageRenderError("broken", video.missing or "the video has no frame that can be decoded")
@@ -106,10 +108,6 @@ def _kept_size(frame: UInt8Array, num_frames: int, maker: VideoMaker | None) -> 
         return height, width
     high, wide = maker.frame_size(num_frames, height, width)
     return min(high, height), min(wide, width)
-
-
-def _as_large(frame: UInt8Array, size: tuple[int, int]) -> UInt8Array:
-    return planes.of_planes(resized(planes.planes_of(frame), size[1], size[0]))
 
 
 def open_video(path: str, frames: Sequence[str] = ()) -> Video:

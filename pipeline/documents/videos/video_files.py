@@ -191,18 +191,14 @@ def _pyav() -> Any:
 
 def _stream(file: Any) -> Any:
     """Returns the stream of pictures. Raises: DocumentError."""
-    found = [stream for stream in file.streams.video if not _is_cover(stream)]
+    cover = _pyav().stream.Disposition.attached_pic  # a single picture, of a record
+    found = [stream for stream in file.streams.video if not stream.disposition & cover]
     if not found:
         raise DocumentError("skipped", "a file of sound without pictures")
     stream = found[0]
     if stream.codec_context is None:
         raise DocumentError("broken", "the video's codec is not known to this FFmpeg")
     return stream
-
-
-def _is_cover(stream: Any) -> bool:
-    """Returns whether a stream is a single picture of a record's cover."""
-    return bool(stream.disposition & _pyav().stream.Disposition.attached_pic)
 
 
 def _pixels(frame: Any, aspect: float) -> UInt8Array:

@@ -136,7 +136,9 @@ class TaskPool:
             error, done = failure, None
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
-        may_be_others = is_broken or _was_killed(error)
+        # Killed from outside, for lack of memory perhaps: the file is not to blame.
+        was_killed = isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
+        may_be_others = is_broken or was_killed
         # A pool that breaks before it completed any task does so whatever the job is.
         in_vain = may_be_others and (number < _ATTEMPTS or (is_broken and not self._is_fruitful))
         if in_vain and job.outer in self._pending:
@@ -220,8 +222,3 @@ class _Job(Generic[Result]):
     arena: Arena | None
     meter: Meter | None
     outer: Future[Result]
-
-
-def _was_killed(error: BaseException | None) -> bool:
-    """Returns whether the worker was killed from outside, for lack of memory perhaps: the file is not to blame."""
-    return isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
