@@ -1,20 +1,22 @@
 """Reads pages line by line, each in a process of its own, so that pages on all CPUs never wait for each other."""
 
 import contextlib
+import functools
 import logging
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pebble import ProcessExpired
 
 from encoders.views import PageViews
-from pipeline.device import line_reader_process
 from pipeline.errors import WorkersError
+from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, Shared, share
 from pipeline.ingest.workers.task_pool import TaskPool
@@ -22,6 +24,9 @@ from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result, render_timings
 from pipeline.types import FontSample, Page, PageResult, RenderedPage, SeenWords
 from storage.types import PageError
+
+if TYPE_CHECKING:
+    from ocr.line_reader.reading import LineReader
 
 Result = TypeVar("Result")
 
@@ -52,7 +57,7 @@ class LineReaders(TaskPool):
         self.meter = Meter()
         super().__init__(
             max_workers=number,
-            initializer=line_reader_process.start,
+            initializer=_begin_process,
             initargs=(str(folder), memory_bytes, niceness),
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
@@ -60,11 +65,12 @@ class LineReaders(TaskPool):
                 "pipeline.ingest.workers.worker",
                 "ocr.line_reader.reading",
                 "pipeline.stages.read_lines",
+                __name__,
             ),
         )
         self.arena: Arena | None = None
         self._number, self._stage = number, stage
-        self._is_started = self._has_read = False
+        self._is_started, self._has_read = False, threading.Event()
 
     def start(self) -> None:
         """Begins to start the processes if they have not been started; the first page reports what goes wrong."""
@@ -84,19 +90,19 @@ class LineReaders(TaskPool):
     @property
     def is_loading(self) -> bool:
         """Tells whether the processes were started and have not read any page yet."""
-        return self._is_started and not self._has_read
+        return self._is_started and not self._has_read.is_set()
 
     @property
     def is_ready(self) -> bool:
         """Tells whether they have read a page."""
-        return self._has_read
+        return self._has_read.is_set()
 
     def read(self, rendered: RenderedPage) -> Future[PageResult]:
         """Returns the future of the page's result, which may be a failure. rendered: with its pixels.
 
         The future raises WorkersError where no process can be started.
         """
-        return self._begin(line_reader_process.read_task, rendered, _failure(rendered.without_views()))
+        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()))
 
     def words(self, rendered: RenderedPage) -> Future[SeenWords]:
         """Returns the future of the words seen on a page, none where that fails. rendered: with its ink.
@@ -104,7 +110,7 @@ class LineReaders(TaskPool):
         The future raises WorkersError where no process can be started.
         """
         only = replace(rendered, views=PageViews.none(rendered.views.grid), text_layer=None, layer=None)
-        return self._begin(line_reader_process.words_task, only, partial(_no_words, rendered.page))
+        return self._begin(words_task, only, partial(_no_words, rendered.page))
 
     def samples(self, samples: tuple[FontSample, ...]) -> Future[list[str]]:
         """Returns the future of what is read in words of a text layer; of each "" where that fails.
@@ -116,7 +122,7 @@ class LineReaders(TaskPool):
             LOGGER.debug("samples could not be read", exc_info=error)
             return [""] * len(samples)
 
-        return self._begin(line_reader_process.samples_task, samples, failed)
+        return self._begin(samples_task, samples, failed)
 
     def _begin(
         self,
@@ -128,7 +134,7 @@ class LineReaders(TaskPool):
         shared = (share if self.arena is None else self.arena.share)(value)
         future = self._submit(task, (shared,), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
-        future.add_done_callback(lambda _, kept=value: self._note_read())  # type: ignore[misc]
+        future.add_done_callback(lambda _, kept=value: self._has_read.set())  # type: ignore[misc]
         return future
 
     def use(self, wall_s: float) -> StageUse:
@@ -139,9 +145,6 @@ class LineReaders(TaskPool):
     def close(self) -> None:
         """Ends the processes and gives up the pages that are not read yet."""
         self.__exit__(None, None, None)
-
-    def _note_read(self) -> None:
-        self._has_read = True
 
 
 def _no_words(page: Page, error: BaseException) -> SeenWords:
@@ -155,18 +158,69 @@ def _no_words(page: Page, error: BaseException) -> SeenWords:
     return SeenWords()
 
 
-def _failure(rendered: RenderedPage) -> Callable[[BaseException], PageResult]:
-    """Returns what makes a page's result of the error of its reading."""
+def _failed(rendered: RenderedPage, error: BaseException) -> PageResult:
+    """Returns the result of a page whose reading failed."""
+    LOGGER.debug("a page could not be read", exc_info=error)
+    category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
+    if isinstance(error, MemoryError):
+        category, message = "memory", "reading the page took more memory than a process may use"
+    elif isinstance(error, (TimeoutError, ProcessExpired)):
+        category, happened = failure_of(error, _LIMIT_S)
+        message = f"reading the page {happened}"
+    failure = PageError(stage="lines", category=category, message=message)
+    return failed_result(rendered.page, failure, render_timings(rendered))
 
-    def failed(error: BaseException) -> PageResult:
-        LOGGER.debug("a page could not be read", exc_info=error)
-        category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
-        if isinstance(error, MemoryError):
-            category, message = "memory", "reading the page took more memory than a process may use"
-        elif isinstance(error, (TimeoutError, ProcessExpired)):
-            category, happened = failure_of(error, _LIMIT_S)
-            message = f"reading the page {happened}"
-        failure = PageError(stage="lines", category=category, message=message)
-        return failed_result(rendered.page, failure, render_timings(rendered))
 
-    return failed
+# The folder with the reader's files, in the processes that read; what follows runs there.
+_FOLDER: list[Path] = []
+
+
+def _begin_process(folder: str, memory_bytes: int | None, niceness: int) -> None:
+    """Prepares a process for pages; it ends on SIGTERM and with its parent. folder: with the reader's files.
+
+    memory_bytes: what it may allocate from here on, None for no limit. niceness: how far others go first.
+    """
+    tasks.start(None, "ocrb-read")  # first of all, so that the process never outlives its parent
+    os.nice(niceness)
+    from safetensors import safe_open
+
+    from pipeline.ingest.workers.limits import limit_process
+
+    for name in ("finder", "reader"):
+        safe_open(
+            Path(folder) / f"{name}.safetensors", "np"
+        )  # missing or cut off: told now, and not of each page
+    _FOLDER[:] = [Path(folder)]
+    limit_process(memory_bytes)
+
+
+def read_task(shared: Shared) -> PageResult:
+    """Returns the page's result. shared: a RenderedPage."""
+    from pipeline.stages.read_lines import read_lines
+
+    rendered: RenderedPage = shared.open()
+    return read_lines(rendered, _reader())
+
+
+def samples_task(shared: Shared) -> list[str]:
+    """Returns what is read in samples of typefaces. shared: a tuple of FontSample."""
+    from pipeline.stages.read_lines import read_samples
+
+    samples: tuple[FontSample, ...] = shared.open()
+    return read_samples(samples, _reader())
+
+
+def words_task(shared: Shared) -> SeenWords:
+    """Returns the words seen on the page. shared: a RenderedPage with ink."""
+    from pipeline.stages.read_lines import find_words
+
+    rendered: RenderedPage = shared.open()
+    return find_words(rendered, _reader())
+
+
+@functools.cache
+def _reader() -> "LineReader":
+    """Returns the reader, loaded with the first page: a process that gets none does without its memory."""
+    from ocr.line_reader.reading import LineReader
+
+    return LineReader.load(_FOLDER[0])

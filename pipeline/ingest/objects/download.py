@@ -55,7 +55,9 @@ def _download(url: str, path: str, settings: IngestSettings, reserve: Reserve) -
     """Makes one attempt. Raises: ObjectError, StalledError, and what the store raises."""
     size, taken = -1, 0
     chunks = patient(lambda: Store(url).chunks(CHUNK_BYTES), settings.object_timeout_s)
-    with _created(path) as file:
+    # Nobody else reads it; an attempt before this one may have left a part.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags, 0o600), "wb") as file:
         for chunk in chunks:
             if isinstance(chunk, int):
                 size = chunk
@@ -72,12 +74,6 @@ def _download(url: str, path: str, settings: IngestSettings, reserve: Reserve) -
         raise _ChangedError(
             f"{taken} of {size} bytes came; it was changed meanwhile, or the connection broke"
         )
-
-
-def _created(path: str) -> BinaryIO:
-    # Nobody else reads it; an attempt before this one may have left a part.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    return open(descriptor, "wb")
 
 
 def _write(file: BinaryIO, chunk: bytes) -> None:

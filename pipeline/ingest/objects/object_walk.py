@@ -10,7 +10,7 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.found import Candidate, Found, unreadable
 from pipeline.ingest.globs import matcher
-from pipeline.ingest.objects.stores import StalledError, check, is_folder, listed, listed_in_parts, reason_of
+from pipeline.ingest.objects.stores import StalledError, Store, is_folder, patient, reason_of, within
 from storage.records import files
 from storage.strings.urls import is_url, is_web, name_of, parent_of
 
@@ -24,7 +24,6 @@ def checked_roots(urls: Sequence[str], settings: IngestSettings) -> list[tuple[s
     """Returns each URL and whether it is a folder. Raises: ConfigError naming one that cannot be read."""
     roots = []
     for url in urls:
-        check(url)
         try:
             roots.append((canonical_url(url), is_folder(url, settings.object_timeout_s)))
         except (OSError, StalledError) as error:
@@ -53,9 +52,8 @@ def walk_objects(roots: Sequence[tuple[str, bool]], settings: IngestSettings) ->
             folder, prefix = stack.pop()
             folders: list[tuple[str, str]] = []
             try:
-                for name, its_folder in chain.from_iterable(
-                    listed_in_parts(folder, settings.object_timeout_s)
-                ):
+                parts = patient(lambda its=folder: Store(its).pages(), settings.object_timeout_s)  # type: ignore[misc]
+                for name, its_folder in chain.from_iterable(parts):
                     relative, url = prefix + name, f"{folder}/{name}"
                     if not name:
                         yield unreadable(
@@ -100,7 +98,8 @@ class Listings:
     def _listed(self, folder: str) -> frozenset[str] | None:
         if folder not in self._names:
             try:
-                self._names[folder] = frozenset(name for name, _ in listed(folder, self._limit_s))
+                entries = within(lambda: Store(folder).entries(), self._limit_s)
+                self._names[folder] = frozenset(name for name, _ in entries)
             except FileNotFoundError:
                 self._absent.add(folder)
                 self._names[folder] = None

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
 
 from pipeline.documents.settings import IngestSettings
@@ -64,7 +65,10 @@ class Spool:
             if known is None:
                 known = _Object()
                 self._asked.append(url)
-                self._start_thread()
+                if not self._num_idle and len(self._threads) < _FETCHES:
+                    thread = threading.Thread(target=self._serve, name="spool", daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
                 self._changed.notify_all()
             self._objects[url] = known  # last: the least recently used makes way first
             known.num_uses += 1
@@ -76,10 +80,7 @@ class Spool:
             if (known := self._objects.get(url)) is None:
                 return
             known.num_uses -= 1
-            failed = known.ready.done() and (known.ready.cancelled() or known.ready.exception() is not None)
-            if not known.num_uses and not known.held and (failed or known.is_forgotten):
-                self._drop(url)
-            self._changed.notify_all()
+            self._let_go(url, known)
 
     def hold(self, url: str, pages: Iterable[int]) -> None:
         """Keeps an object until each of these of its pages (0-based) is released; none lets it go."""
@@ -88,9 +89,7 @@ class Spool:
                 return
             known.held.update(pages)
             known.is_forgotten = not known.held
-            if known.is_forgotten and not known.num_uses:
-                self._drop(url)
-            self._changed.notify_all()
+            self._let_go(url, known)
 
     def release(self, url: str, page_index: int) -> None:
         """Notes that a page is stored, or waits until others are: with its last one the object is removed."""
@@ -98,11 +97,8 @@ class Spool:
             if (known := self._objects.get(url)) is None or page_index not in known.held:
                 return  # a page that waited: others of its object may still be waiting
             known.held.discard(page_index)
-            if not known.held:
-                known.is_forgotten = True
-                if not known.num_uses:
-                    self._drop(url)
-            self._changed.notify_all()
+            known.is_forgotten |= not known.held
+            self._let_go(url, known)
 
     def close(self) -> None:
         """Removes everything; downloads in progress end as soon as they can, and nothing waits for them."""
@@ -118,17 +114,18 @@ class Spool:
         if folder is not None:
             folder.remove()
 
+    def _let_go(self, url: str, known: _Object) -> None:
+        """Drops an object that nobody uses or waits for any more, and tells those who wait for room."""
+        failed = known.ready.done() and (known.ready.cancelled() or known.ready.exception() is not None)
+        if not known.num_uses and not known.held and (failed or known.is_forgotten):
+            self._drop(url)
+        self._changed.notify_all()
+
     def _drop(self, url: str) -> None:
         known = self._objects.pop(url)
         self._num_bytes -= known.num_bytes
         if known.ready.done() and not known.ready.cancelled() and known.ready.exception() is None:
             Path(known.ready.result()).unlink(missing_ok=True)
-
-    def _start_thread(self) -> None:
-        if not self._num_idle and len(self._threads) < _FETCHES:
-            thread = threading.Thread(target=self._serve, name="spool", daemon=True)
-            self._threads.append(thread)
-            thread.start()
 
     def _serve(self) -> None:
         while True:
@@ -140,9 +137,13 @@ class Spool:
                     return
                 url = self._asked.popleft()
                 known = self._objects[url]
+            path = ""
             try:
-                path = self._fetched(url, known)
+                path = self._new_path(url)
+                download(url, path, self._settings, partial(self._reserve, known))
             except BaseException as error:
+                if path:
+                    Path(path).unlink(missing_ok=True)
                 self._settle(known, None, error)
             else:
                 self._settle(known, path, None)
@@ -163,15 +164,6 @@ class Spool:
             known.ready.set_exception(error)
         else:
             known.ready.set_result(path)
-
-    def _fetched(self, url: str, known: _Object) -> str:
-        path = self._new_path(url)
-        try:
-            download(url, path, self._settings, lambda number: self._reserve(known, number))
-        except BaseException:
-            Path(path).unlink(missing_ok=True)
-            raise
-        return path
 
     def _new_path(self, url: str) -> str:
         """Returns a path with the object's ending, which is part of what says whether it is an input."""

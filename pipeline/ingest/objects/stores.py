@@ -6,13 +6,14 @@ as the store sends it: s3fs alone would hold every object's description.
 Needs the extra `cloud`; stores other than S3 need a package more.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, Full, Queue
-from typing import IO, Any, Generic, TypeVar
+from typing import IO, Any, TypeVar
 
 from pipeline.errors import ConfigError
 from storage.strings.urls import is_web, objection, protocol_of
@@ -28,20 +29,15 @@ DENIED = "access denied; check the credentials in the environment"
 GONE = "no such object"
 
 
-def check(url: str) -> None:
-    """Raises ConfigError for a URL that holds credentials, or that names a file."""
-    if (objection_ := objection(url)) is not None:
-        raise ConfigError(objection_)
-
-
 class Store:
     """A store and an object or folder in it. fs: of fsspec. path: as the store names it, without protocol.
 
-    Raises: ConfigError for credentials in the URL, an unknown protocol or a missing package.
+    Raises: ConfigError for a URL that holds credentials or names a file, an unknown protocol or a missing package.
     """
 
     def __init__(self, url: str) -> None:
-        check(url)
+        if (reason := objection(url)) is not None:
+            raise ConfigError(reason)
         protocol = protocol_of(url)
         package = _PACKAGES.get(protocol, _NEEDED)
         try:
@@ -118,16 +114,6 @@ class Store:
                 yield bytes(chunk)
 
 
-def listed(url: str, limit_s: float) -> list[tuple[str, bool]]:
-    """Returns what is in a folder: see Store.entries. Raises: OSError, StalledError, ConfigError."""
-    return within(lambda: Store(url).entries(), limit_s)
-
-
-def listed_in_parts(url: str, limit_s: float) -> Iterator[list[tuple[str, bool]]]:
-    """Yields what is in a folder: see Store.pages. Raises: OSError, StalledError, ConfigError."""
-    return patient(lambda: Store(url).pages(), limit_s)
-
-
 def is_folder(url: str, limit_s: float) -> bool:
     """Returns whether a URL is a folder's. Raises: OSError, StalledError, ConfigError."""
     return within(lambda: Store(url).is_folder(), limit_s)
@@ -161,18 +147,13 @@ def without_links(text: str) -> str:
 
 
 Item = TypeVar("Item")
+# An item of a source; its end, or the error that ended it.
+_Sent = tuple[Item] | BaseException | None
 _POLL_S = 1.0
 
 
 class StalledError(Exception):
     """Nothing came for as long as was allowed."""
-
-
-class _End(Generic[Item]):
-    """The source's end, or the error that ended it."""
-
-    def __init__(self, error: BaseException | None = None) -> None:
-        self.error = error
 
 
 def patient(source: Callable[[], Iterable[Item]], limit_s: float) -> Iterator[Item]:
@@ -181,21 +162,20 @@ def patient(source: Callable[[], Iterable[Item]], limit_s: float) -> Iterator[It
     The source runs in a daemon thread: a call that never returns cannot be ended in Python, only be left behind. Such a
     thread ends with its call, or with the process.
     """
-    items: Queue[Item | _End[Item]] = Queue(2)
+    items: Queue[_Sent[Item]] = Queue(2)
     is_left = threading.Event()
     threading.Thread(target=_supply, args=(source, items, is_left), name="object", daemon=True).start()
     try:
         while True:
             try:
-                item = items.get(timeout=limit_s)
+                sent = items.get(timeout=limit_s)
             except Empty:
                 raise StalledError(f"nothing came for {limit_s:g} s") from None
-            if not isinstance(item, _End):
-                yield item
-            elif item.error is not None:
-                raise item.error
-            else:
+            if sent is None:
                 return
+            if isinstance(sent, BaseException):
+                raise sent
+            yield sent[0]
     finally:
         is_left.set()
 
@@ -206,25 +186,23 @@ def within(call: Callable[[], Item], limit_s: float) -> Item:
 
 
 def _supply(
-    source: Callable[[], Iterable[Item]], items: "Queue[Item | _End[Item]]", is_left: threading.Event
+    source: Callable[[], Iterable[Item]], items: "Queue[_Sent[Item]]", is_left: threading.Event
 ) -> None:
-    end: _End[Item] = _End()
+    end: BaseException | None = None
     try:
         for item in source():
-            if not _put(items, item, is_left):
+            if not _put(items, (item,), is_left):
                 return
     except BaseException as error:
-        end = _End(error)
+        end = error
     _put(items, end, is_left)
 
 
-def _put(items: "Queue[Item | _End[Item]]", item: "Item | _End[Item]", is_left: threading.Event) -> bool:
+def _put(items: "Queue[_Sent[Item]]", sent: "_Sent[Item]", is_left: threading.Event) -> bool:
     while not is_left.is_set():
-        try:
-            items.put(item, timeout=_POLL_S)
-        except Full:
-            continue
-        return True
+        with contextlib.suppress(Full):
+            items.put(sent, timeout=_POLL_S)
+            return True
     return False
 
 
