@@ -187,8 +187,8 @@ def status(database: str, as_json: bool, with_files: bool, with_all: bool, verbo
         found = statistics.status(db)
         files = list(listing.file_statuses(db)) if with_files else []
     if as_json:
-        listed = {"file_list": [file.to_json() for file in files]} if with_files else {}
-        click.echo(json.dumps({**found.to_json(), **listed}, indent=2))
+        listed = {"file_list": list(map(asdict, files))} if with_files else {}
+        click.echo(json.dumps({**asdict(found), **listed}, indent=2))
     else:
         say(status_lines(found))
 

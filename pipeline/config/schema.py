@@ -11,7 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from ocr.errors import CheckpointError
 from ocr.families.catalogue.known_model import ModelFacts
-from ocr.families.family import Family, Kind, VideoMaker
+from ocr.families.family import Family, Kind
 from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory
@@ -368,24 +368,14 @@ def tile_mode(config: Config) -> Mode | None:
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles, or for the line reader. Raises: CheckpointError."""
-    video = _video_maker(config) if config.ingest.video else None
-    if reads_lines(config):
-        return TileSettings(lines=True)
     directory = find_directory(config.model)
-    if (views := family_of(directory).view_maker(directory)) is not None:
-        return TileSettings(views=views, video=video, words=config.words)
-    return TileSettings(
-        mode=config.tile.mode,
-        max_tiles=config.tile.max_tiles,
-        words=config.words,
-    )
-
-
-def _video_maker(config: Config) -> VideoMaker:
-    directory = find_directory(config.model)
-    maker = family_of(directory).video_maker(directory)
-    if maker is None:
+    video = family_of(directory).video_maker(directory) if config.ingest.video else None
+    if config.ingest.video and video is None:
         raise CheckpointError(
             f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
         )
-    return maker
+    if reads_lines(config):
+        return TileSettings(lines=True)
+    if (views := family_of(directory).view_maker(directory)) is not None:
+        return TileSettings(views=views, video=video, words=config.words)
+    return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, words=config.words)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 
 _TAG = re.compile(r"<(/?)table(?:\s[^<>]{0,200})?>", re.IGNORECASE)
@@ -84,14 +84,6 @@ def _parsed(html: str) -> Table:
     return Table(rows=rows, caption=" ".join("".join(reader.caption).split()))
 
 
-@dataclass(slots=True)
-class _Open:
-    is_heading: bool
-    num_columns: int
-    num_rows: int
-    text: list[str] = field(default_factory=list)
-
-
 class _Reader(HTMLParser):
     """Reads one table. Tags that are no table's are text, as the document wrote them."""
 
@@ -99,7 +91,8 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.rows: list[list[Cell]] = []
         self.caption: list[str] = []
-        self._cell: _Open | None = None
+        self._cell: Cell | None = None  # the open one, whose text comes in pieces
+        self._text: list[str] = []
         self._in_caption = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -108,8 +101,8 @@ class _Reader(HTMLParser):
             self.rows.append([])
         elif tag in ("td", "th"):
             self.end_cell()
-            values = dict(attrs)
-            self._cell = _Open(tag == "th", _span(values.get("colspan")), _span(values.get("rowspan")))
+            columns, rows = (_span(dict(attrs).get(name)) for name in ("colspan", "rowspan"))
+            self._cell = Cell(text="", is_heading=tag == "th", num_columns=columns, num_rows=rows)
         elif tag == "caption":
             self._in_caption = True
         elif tag == "br":
@@ -132,7 +125,7 @@ class _Reader(HTMLParser):
         if self._in_caption:
             self.caption.append(data)
         elif self._cell is not None:
-            self._cell.text.append(data)
+            self._text.append(data)
         elif data.strip():
             # What stands between cells is text of the document too.
             self.rows.append([Cell(text=data.strip())])
@@ -154,15 +147,8 @@ class _Reader(HTMLParser):
             return
         if not self.rows:
             self.rows.append([])
-        made, self._cell = self._cell, None
-        self.rows[-1].append(
-            Cell(
-                text="".join(made.text).strip(),
-                is_heading=made.is_heading,
-                num_columns=made.num_columns,
-                num_rows=made.num_rows,
-            )
-        )
+        self.rows[-1].append(replace(self._cell, text="".join(self._text).strip()))
+        self._cell, self._text = None, []
 
 
 def _span(text: str | None) -> int:

@@ -3,7 +3,7 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from sqlite_utils import Database
 
@@ -56,10 +56,6 @@ class FileStatus:
         if self.status in ("failed", "broken", "encrypted"):
             return 3
         return 2 if self.doubtful else 1 if self.low_confidence else 0
-
-    def to_json(self) -> dict[str, object]:
-        """Returns the same as values that json.dumps takes."""
-        return asdict(self)
 
 
 @dataclass(slots=True, kw_only=True)

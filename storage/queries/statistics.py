@@ -1,7 +1,7 @@
 """Runs, counts, times and pace in the database, for `status`, a run's summary and a plan's estimate."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -87,10 +87,6 @@ class Status:
     stages: list[StageStatus]
     superseded: int = 0
     older_pages: int = 0
-
-    def to_json(self) -> dict[str, object]:
-        """Returns the same as values that json.dumps takes."""
-        return asdict(self)
 
 
 def status(db: Database) -> Status:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained
+from storage.database import database_path, explained, fetched
 from storage.lock import is_locked
 from storage.strings.text import stored_content_sha256
 from storage.types import FINE_STATUSES
@@ -60,7 +60,7 @@ def audit(db: Database) -> Audit:
     """Returns what every check found, from one snapshot; a run may continue meanwhile."""
     path = database_path(db)
     checked: dict[str, int] = {}
-    problems: list[Problem] = []
+    found: list[tuple[str, str, str]] = []
     with explained(path):
         conn = db.conn
         conn.create_function(
@@ -71,36 +71,27 @@ def audit(db: Database) -> Audit:
             for name, (size, check) in _CHECKS.items():
                 try:
                     checked[name] = int(conn.execute(size).fetchone()[0])
-                    problems += [
-                        Problem(
-                            check=name, message=message, remedy=remedy.replace("DATABASE", shlex.quote(path))
-                        )
-                        for message, remedy in check(conn)
-                    ]
+                    found += [(name, *problem) for problem in check(conn)]
                 except sqlite3.DatabaseError as error:
-                    problems.append(
-                        Problem(
-                            check=name,
-                            message=f"cannot be checked: {error}",
-                            remedy=_RESTORE.replace("DATABASE", shlex.quote(path)),
-                        )
-                    )
+                    found.append((name, f"cannot be checked: {error}", _RESTORE))
             notes = _killed(conn, path)
         finally:
             conn.execute("ROLLBACK")
+    problems = [
+        Problem(check=name, message=message, remedy=remedy.replace("DATABASE", shlex.quote(path)))
+        for name, message, remedy in found
+    ]
     return Audit(checked=checked, problems=problems, notes=notes)
 
 
 def listed_files(db: Database) -> list[ListedFile]:
     """Returns the files whose content is known and that were present when last checked, by path."""
-    with explained(database_path(db)):
-        return [
-            ListedFile(path=path, sha256=sha256, num_pages=num_pages, status=status)
-            for path, sha256, num_pages, status in db.conn.execute(
-                "SELECT f.path, d.sha256, d.num_pages, f.status FROM files f JOIN documents d ON d.id = f.document_id"
-                " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path"
-            )
-        ]
+    return fetched(
+        db,
+        ListedFile,
+        "SELECT f.path, d.sha256, d.num_pages, f.status FROM files f JOIN documents d ON d.id = f.document_id"
+        " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path",
+    )
 
 
 def _killed(conn: sqlite3.Connection, path: str) -> list[str]:

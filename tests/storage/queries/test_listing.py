@@ -1,5 +1,6 @@
 """Every file is listed once, what a path held before too, each with its pages."""
 
+from dataclasses import asdict
 from pathlib import Path
 
 from storage.database import open_for_reading
@@ -35,7 +36,7 @@ def test_files_are_listed_with_status_pages_and_reason(store: Store, path: Path)
         FileStatus(path="locked.pdf", status="encrypted", num_pages=0, pages={}, reason="needs a password"),
     ]
     assert (counted.superseded, counted.files["missing"]) == (1, 1)
-    assert list(found[3].to_json()) == [
+    assert list(asdict(found[3])) == [
         "path", "status", "num_pages", "pages", "reason", "older_pages", "doubtful", "low_confidence",
     ]  # fmt: skip
 

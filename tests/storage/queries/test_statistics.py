@@ -2,6 +2,7 @@
 
 import json
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -98,7 +99,7 @@ def test_runs_say_what_their_encoder_did(path: Path) -> None:
         found = read_status(path)
     stored = {"local": {"hits": 3, "budgets": {"640": [100]}}}
     assert [run.encoder for run in found.runs] == [None, stored, None]
-    assert json.loads(json.dumps(found.to_json()))["runs"][1]["encoder"] == stored
+    assert json.loads(json.dumps(asdict(found)))["runs"][1]["encoder"] == stored
 
 
 def test_runs_say_how_their_stages_went_together(path: Path) -> None:
@@ -115,7 +116,7 @@ def test_runs_say_how_their_stages_went_together(path: Path) -> None:
         store.start_run(a_run())
         found = read_status(path)
     assert [run.flow for run in found.runs] == [None, stored, None]
-    assert json.loads(json.dumps(found.to_json()))["runs"][1]["flow"] == stored
+    assert json.loads(json.dumps(asdict(found)))["runs"][1]["flow"] == stored
 
 
 def test_a_killed_run_ends_with_its_last_page(path: Path) -> None:
@@ -175,7 +176,7 @@ def test_stages_are_summed_on_a_page_and_ordered_by_total(store: Store, path: Pa
 def test_status_is_json(store: Store, path: Path) -> None:
     store.record_page(new_run(store), a_page())
     found = read_status(path)
-    decoded = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    decoded = json.loads(json.dumps(asdict(found), allow_nan=False))
     assert decoded["pages"] == {"ok": 1}
     assert decoded["runs"][0]["num_pages"] == 1
     assert decoded["stages"][0]["stage"] == "store"
