@@ -75,11 +75,10 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
     replayed and others not; its timing states the least favourable of them.
     """
     batch = encode_views(encoder, [page.views for page in pages])
-    shares = [
-        split(f"encode_{path}", seconds, list(map(len, uses)), list(map(least_favourable, uses)))
-        for path, seconds in batch.seconds.items()
-        for uses in [batch.uses[path]]
-    ]
+    shares = []
+    for path, seconds in batch.seconds.items():
+        uses = batch.uses[path]  # of each page's views
+        shares.append(split(f"encode_{path}", seconds, [*map(len, uses)], [*map(least_favourable, uses)]))
     return [
         EncodedPage(rendered=page, tokens=tokens, timings=(*render_timings(page), *own))
         for page, tokens, *own in zip(pages, batch.tokens, *shares, strict=True)

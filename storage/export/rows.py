@@ -96,12 +96,14 @@ def export_rows(
 def page_row(db: Database, row: dict[str, Any], *, superseded: bool, with_words: bool) -> PageRow:
     """Returns a row of the view results, or superseded_results, as a page of an export."""
     attempt = row["attempt_id"]
-    stage, category, message = row["error_stage"], row["error_category"], row["error_message"]
-    error = ErrorRow(stage=stage, category=category, message=message or "")
+    stage, category = row["error_stage"], row["error_category"]
+    error: ErrorRow | None = None
+    if stage is not None and category is not None:
+        error = ErrorRow(stage=stage, category=category, message=row["error_message"] or "")
     made = {
         "blocks": _blocks(db, attempt),
         "timings": _timings(db, attempt),
-        "error": None if stage is None or category is None else error,
+        "error": error,
         "superseded": superseded,
         "words": page_words(db, attempt, row["text"]) if with_words else [],
     }
