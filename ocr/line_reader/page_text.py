@@ -13,10 +13,10 @@ from statistics import median
 from typing import TypeVar
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TurnedLines
-from ocr.line_reader.paragraphs.flow import ranges
-from ocr.line_reader.paragraphs.text_lines import Line
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
+from ocr.paragraphs.flow import ranges
+from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
 Part = TypeVar("Part", Block, Word)
@@ -152,10 +152,16 @@ def _line(cells: Sequence[ReadLine], block: int) -> Line:
         block=block,
         text=text,
         spans=tuple((float(cell.line.left), float(cell.line.right)) for cell in cells),
+        parts=tuple(part for cell in cells for part in _parts_of(cell)),
         base=median(cell.line.middle for cell in cells),
         size=median(cell.line.size for cell in cells),
-        sure=True,
     )
+
+
+def _parts_of(cell: ReadLine) -> tuple[Span, ...]:
+    """Returns what of a line stands between white that may be between cells."""
+    words = ((word.left, word.right) for word in cell.words)
+    return parted(words, PART_GAP * cell.line.size) or ((float(cell.line.left), float(cell.line.right)),)
 
 
 def _is_apart(above: Line, below: Line) -> bool:

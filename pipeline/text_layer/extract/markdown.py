@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from ocr.paragraphs.line_tables import Cell
 from pipeline.text_layer.extract.lines import between, clean
 from pipeline.text_layer.extract.links import Link, address_at
 from pipeline.text_layer.extract.ruled_tables import FilledTable
 from pipeline.text_layer.extract.spans import Glyph, Span
-from pipeline.text_layer.extract.table_cells import Cell
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.

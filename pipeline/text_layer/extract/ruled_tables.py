@@ -7,12 +7,13 @@ only where there are rules in both directions, and not too many.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import median
 from typing import Any
 
-from pipeline.text_layer.extract.lines import as_text
-from pipeline.text_layer.extract.open_tables import Rule, find_open_tables
+from ocr.paragraphs.line_tables import Cell, Rule, Table, tables_at_rules
+from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
+from pipeline.text_layer.extract.lines import as_text, between
 from pipeline.text_layer.extract.spans import Box, Glyph, Span
-from pipeline.text_layer.extract.table_cells import Cell, Table, around
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000
@@ -52,8 +53,29 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
         return []
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
     tables = [table for table in map(_cells, found) if len(table) > 1]
-    boxes = [around(cell.box for cell in table) for table in tables]
-    return [*tables, *find_open_tables(_rules(drawings), spans, boxes)]
+    boxes = [_around(table) for table in tables]
+    return [*tables, *tables_at_rules(list(_lines(spans)), _rules(drawings), boxes)]
+
+
+def _lines(spans: Sequence[Span]) -> Iterator[Line]:
+    """Yields the lines of the layer that run from left to right."""
+    lines: list[list[Span]] = []
+    for span in (span for span in spans if span.glyphs and not span.is_turned):
+        if lines and "\n" not in between(lines[-1][-1].line, span.line):
+            lines[-1].append(span)
+        else:
+            lines.append([span])
+    for line in lines:
+        size = max(span.line.size for span in line)
+        extents = [(glyph.box[0], glyph.box[2]) for span in line for glyph in span.glyphs]
+        yield Line(
+            text=line[0].line.text,
+            spans=parted(extents, CELL_GAP * size),
+            parts=parted(extents, PART_GAP * size),
+            base=median(span.line.base for span in line),
+            size=size,
+            is_mono=all(span.is_monospaced for span in line),
+        )
 
 
 def _rules(drawings: Iterable[Any]) -> Iterator[Rule]:
@@ -120,8 +142,13 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
 
 
 def _touches(box: Box, cells: Table) -> bool:
-    left, top, right, bottom = around(cell.box for cell in cells)
+    left, top, right, bottom = _around(cells)
     return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
+
+
+def _around(cells: Table) -> Box:
+    x0, y0, x1, y1 = zip(*(cell.box for cell in cells), strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
 
 
 def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:

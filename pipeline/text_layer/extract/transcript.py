@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ocr.paragraphs.line_tables import Table
 from ocr.transcript.word_places import on_page, words_among
 from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
@@ -16,7 +17,6 @@ from pipeline.text_layer.extract.markdown import BULLET
 from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
 from pipeline.text_layer.extract.spans import Box, Span
-from pipeline.text_layer.extract.table_cells import Table
 
 # Type sizes relative to the size of most of the page's text.
 _TITLE, _SUB_TITLE = 1.5, 1.15

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ocr.line_reader.paragraphs.quantiles import median
-from ocr.line_reader.paragraphs.text_lines import Line
+from ocr.paragraphs.quantiles import median
+from ocr.paragraphs.text_lines import Line
 
 _LONG, _FEW = 8, 3  # the least characters a line, and lines, by which the width of characters is judged
 _SAME = 0.03  # the tolerance of the width of characters
@@ -17,7 +17,7 @@ _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 def is_mono(lines: Sequence[Line]) -> bool:
     """Returns whether all characters have one width, in lines of different lengths."""
-    long = [line for line in lines if len(line.text) >= _LONG and line.spans]
+    long = [line for line in lines if len(line.text) >= _LONG]
     if len(long) < _FEW:
         return False
     middle = median([line.letter_px for line in long])

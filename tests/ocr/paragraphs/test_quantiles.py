@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.line_reader.paragraphs.quantiles import median, percentile
+from ocr.paragraphs.quantiles import median, percentile
 
 VALUES = st.lists(st.floats(-1e6, 1e6) | st.integers(-50, 50).map(float), min_size=1, max_size=40)
 

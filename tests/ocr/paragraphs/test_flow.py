@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ocr.line_reader.paragraphs.flow import Flow, _adjoin
-from ocr.line_reader.paragraphs.text_lines import Line
+from ocr.paragraphs.flow import Flow, _adjoin
+from ocr.paragraphs.text_lines import Line
 
 
 def random_lines(seed: int) -> list[Line]:
@@ -13,9 +13,8 @@ def random_lines(seed: int) -> list[Line]:
     lines = []
     for base in bases.tolist():
         size = float(generator.choice([16.0, 16.5, 24.0], p=[0.8, 0.15, 0.05]))
-        spans = ((50.0, 50.0 + float(generator.integers(200, 600))),) if generator.random() > 0.05 else ()
-        sure = bool(generator.random() > 0.2)
-        lines.append(Line(block=0, text="x" * 40, spans=spans, base=base, size=size, sure=sure))
+        spans = ((50.0, 50.0 + float(generator.integers(200, 600))),)
+        lines.append(Line(text="x" * 40, spans=spans, base=base, size=size))
     return lines
 
 

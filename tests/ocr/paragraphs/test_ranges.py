@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ocr.line_reader.paragraphs.flow import ranges
-from ocr.line_reader.paragraphs.text_lines import Line
+from ocr.paragraphs.flow import ranges
+from ocr.paragraphs.text_lines import Line
 from tests.effort import effort
 
 FIRST = [
@@ -25,7 +25,7 @@ def row(base: float, *cells: tuple[str, float], block: int = 0) -> Line:
     """A line of cells, each with the place where it begins."""
     spans = tuple((x, x + LETTER_PX * len(text)) for text, x in cells)
     text = " ".join(text for text, _ in cells)
-    return Line(block=block, text=text, spans=spans, base=base, size=SIZE_PX, sure=True)
+    return Line(block=block, text=text, spans=spans, base=base, size=SIZE_PX)
 
 
 def put(texts: list[str], base: float, *, x: float = 80, pitch: float = 26, indent: float = 0) -> list[Line]:

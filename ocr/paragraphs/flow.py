@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ocr.line_reader.paragraphs.line_kinds import (
+from ocr.paragraphs.line_kinds import (
     has_leader,
     is_index,
     is_list,
@@ -11,15 +11,15 @@ from ocr.line_reader.paragraphs.line_kinds import (
     is_numbered,
     item_mark,
 )
-from ocr.line_reader.paragraphs.quantiles import percentile
-from ocr.line_reader.paragraphs.table_rows import find_tables
-from ocr.line_reader.paragraphs.text_lines import Line
+from ocr.paragraphs.quantiles import percentile
+from ocr.paragraphs.table_ranges import table_ranges
+from ocr.paragraphs.text_lines import Line
 
 # In type sizes.
 _LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
 _TIGHT = 0.9  # lines are never closer
 _PITCH = 1.3  # the usual distance of lines where too few lines show it
-_EXTRA, _DOUBTED_EXTRA = 0.2, 0.45  # distance that separates blocks; where a baseline is doubtful
+_EXTRA = 0.2  # distance that separates blocks
 _ITEM_EXTRA = 1.3  # extra distance that separates items of a list
 _APART = 3.0  # horizontal distance that separates blocks
 _INDENT = 0.6  # lines that begin nearer to each other begin at the same x
@@ -39,7 +39,7 @@ _SOME = 4  # with fewer a column's right edge is not known
 def ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
     """Yields the blocks that lines make up, in their order, as ranges [start, end) with a label."""
     at = 0
-    for start, end in find_tables(lines):
+    for start, end in table_ranges(lines):
         yield from Flow(lines, at, start).ranges()
         yield start, end, "table"
         at = end
@@ -65,20 +65,15 @@ class Flow:
     def _ends_block(self, first: int, at: int) -> bool:
         """Returns whether a block that begins with line `first` ends with line `at`."""
         a, b = self._lines[at], self._lines[at + 1]
-        if not a.spans or not b.spans:
-            return a.block != b.block
         size = max(a.size, b.size)
         apart = max(a.x0, b.x0) - min(a.x1, b.x1) > _APART * size
         if apart or _differ(a, b) or not _LEAST_DROP * size <= b.base - a.base <= _MOST_DROP * size:
             return True
-        head = next(line for line in self._lines[first : at + 1] if line.spans)
+        head = self._lines[first]
         mark, extra = item_mark(b), self._extra(at)
         if item_mark(head) and mark and extra < _ITEM_EXTRA * size:
             return mark != item_mark(head) and abs(b.x0 - head.x0) < _INDENT * size
-        sure = a.sure and b.sure
-        if a.block != b.block and not (sure and self._runs_on(at)):
-            return True
-        if extra > (_EXTRA if sure else _DOUBTED_EXTRA) * size:
+        if (a.block != b.block and not self._runs_on(at)) or extra > _EXTRA * size:
             return True
         if item_mark(head):
             return not mark and self._ends_list(first, at, head)
@@ -91,13 +86,13 @@ class Flow:
         """
         step = _INDENT * head.size
         below = self._lines[at + 1].x0 - head.x0
-        hangs = any(line.spans and line.x0 > head.x0 + step for line in self._lines[first : at + 1])
+        hangs = any(line.x0 > head.x0 + step for line in self._lines[first : at + 1])
         return below < -step or (below < step and (hangs or self._is_forced(at)))
 
     def _ends_paragraph(self, first: int, at: int) -> bool:
         """Returns whether line `at` ends a paragraph although there is no gap below it."""
         a, b = self._lines[at], self._lines[at + 1]
-        own = [k for k in range(first, at + 1) if self._lines[k].spans]
+        own = range(first, at + 1)
         full = [not self._is_forced(k) for k in own]
         next_full = at + 2 < self._end and not self._is_forced(at + 1)
         if not any(full) and not next_full:
@@ -125,7 +120,7 @@ class Flow:
         right = max(other.x1 for other in self._around(at - 1))
         centred = abs((right - line.x1) - (line.x0 - left)) < step
         after = self._lines[at + 1] if at + 1 < self._end else line
-        returns = after is line or not after.spans or after.x0 < line.x0 - step
+        returns = after is line or after.x0 < line.x0 - step
         return line.x0 > left + step and not centred and returns
 
     def _is_code(self, at: int) -> bool:
@@ -143,8 +138,6 @@ class Flow:
         if has_leader(a) or at + 1 >= self._end:
             return True
         b = self._lines[at + 1]
-        if not a.spans or not b.spans:
-            return False
         around = self._around(at)
         ends = sorted(line.x1 for line in around)
         width = ends[-1] - min(line.x0 for line in around)
@@ -185,7 +178,7 @@ class Flow:
         drops = [
             lines[k + 1].base - lines[k].base
             for k in sorted(range(low, high), key=lambda k: abs(k - at))
-            if all(line.sure and _alike(line, a) for line in lines[k : k + 2])
+            if all(_alike(line, a) for line in lines[k : k + 2])
         ]
         drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
         return percentile(drops, _USUAL) if len(drops) >= _FEW else _PITCH * a.size
@@ -197,15 +190,13 @@ def _alike(a: Line, b: Line) -> bool:
 
 def _differ(a: Line, b: Line) -> bool:
     """Returns whether two lines have different type sizes."""
-    if not (a.sure and b.sure):
-        return False
     small, large = (b, a) if b.size < a.size else (a, b)
     return large.size > _SIZES * small.size and large.letter_px > _WIDTHS * small.letter_px
 
 
 def _adjoin(a: Line, b: Line) -> bool:
     """Returns whether two lines may be neighbours in one column."""
-    if not a.spans or not b.spans or _differ(a, b):
+    if _differ(a, b):
         return False
     size = max(a.size, b.size)
     return _LEAST_DROP * size < b.base - a.base < _MOST_DROP * size
