@@ -33,10 +33,14 @@ _PICTURE_DENSITY = 0.62
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ink:
-    """A page's ink. text, rules, pictures: [H, W] bool each, together all ink; pictures covers their whole area."""
+    """A page's ink. text, level, upright, pictures: [H, W] bool each, together all ink.
+
+    level, upright: rules in either direction. pictures covers their whole area.
+    """
 
     text: Mask
-    rules: Mask
+    level: Mask
+    upright: Mask
     pictures: Mask
 
 
@@ -44,9 +48,8 @@ def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
     ink = _without_specks(print_in(contrast_of(grey, PAGE_INK), PAGE_INK))
     level, upright = long_runs(ink, max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1])))
-    rules = level | upright
     pictures = _dense(ink)
-    return Ink(text=ink & ~rules & ~pictures, rules=rules, pictures=pictures)
+    return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
 
 def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:

@@ -20,6 +20,7 @@ from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.line_images import normalised
 from ocr.line_reader.reading import LineReader
+from ocr.paragraphs.line_tables import Rule
 
 # Pages are analysed with about so many pixels, A4 at 90 dpi: pen strokes are two of them wide, and it takes some 15 ms.
 _ANALYSIS_PX = 750_000
@@ -28,6 +29,7 @@ _COARSE_PX, _COARSE_LEAST_PX = _ANALYSIS_PX // 16, 7
 # Less ink than this share of the page is a mark or two. On 461 photographs and drawings without print more than this
 # share is picture, or the paper is darker than this, or less is ink; on 13 handwritten pages none of these.
 _LEAST_INK, _MOST_PICTURE, _LEAST_PAPER = 0.008, 0.03, 150
+_THICK_PX = 8  # of the analysis: what is higher is no rule, even a slanted one
 # Around a line, in pixels of the analysis: specks and the ends of letters.
 _AROUND_PX = 2
 # The same: white within a word, and the least height and width of what may be a letter.
@@ -62,12 +64,15 @@ class PageInk:
 
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
+    rules, uprights: the page's rules in either direction, in pixels of the whole page.
     """
 
     text: Mask
     scale: float
     may_be_written: bool
     coarse: "PageInk | None" = None
+    rules: tuple[Rule, ...] = ()
+    uprights: tuple[Box, ...] = ()
 
     @classmethod
     def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
@@ -86,6 +91,15 @@ class PageInk:
                 and np.mean(found.pictures) <= _MOST_PICTURE
             ),
             coarse=coarse and replace(coarse, scale=coarse.scale * scale),
+            rules=tuple(
+                Rule(x0=rule.x0 / scale, x1=rule.x1 / scale, y=(rule.y0 + rule.y1) / 2 / scale)
+                for rule in pieces(found.level)
+                if rule.height < _THICK_PX
+            ),
+            uprights=tuple(
+                (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale)
+                for rule in pieces(found.upright)
+            ),
         )
 
     def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:

@@ -12,10 +12,12 @@ from operator import itemgetter
 from statistics import median
 from typing import TypeVar
 
-from ocr.line_reader.found_lines import LineWord, ReadLine, TurnedLines
+from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
+from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
+from ocr.paragraphs.line_tables import Cell, Rule, Table, around, tables_at_rules
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
@@ -40,43 +42,91 @@ class _Row:
     line: Line
 
 
-def page_text(lines: Sequence[ReadLine], turned: Sequence[TurnedLines] = ()) -> ParsedText:
+def page_text(
+    lines: Sequence[ReadLine],
+    turned: Sequence[TurnedLines] = (),
+    rules: Sequence[Rule] = (),
+    uprights: Sequence[Box] = (),
+) -> ParsedText:
     """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels.
 
     turned: lines on it that do not run from left to right; those of one direction come behind what stands above their
-    lower end.
+    lower end. rules, uprights: those of the page in either direction. Tables at rules across alone have cells.
     """
-    parts = list(_parts(lines))
+    parts = list(_parts(lines, rules, uprights))
     for own in turned:
         foot = max(box[3] for box in own.boxes)
         above = (
-            n for n, (block, _) in enumerate(parts, 1) if block.box_px and sum(block.box_px[1::2]) < 2 * foot
+            n for n, (block, *_) in enumerate(parts, 1) if block.box_px and sum(block.box_px[1::2]) < 2 * foot
         )
         at = max(above, default=0)
         parts[at:at] = [
-            (_placed(block, own), [_placed(word, own) for word in words])
-            for block, words in _parts(own.lines)
+            (_placed(block, own), [_placed(word, own) for word in words], marked)
+            for block, words, marked in _parts(own.lines)
         ]
     return ParsedText(
-        text=_PARAGRAPH.join(block.text for block, _ in parts),
-        markdown=_PARAGRAPH.join(_markdown(block) for block, _ in parts),
-        blocks=tuple(block for block, _ in parts),
-        words=tuple(word for _, words in parts for word in words),
+        text=_PARAGRAPH.join(block.text for block, _, _ in parts),
+        markdown=_PARAGRAPH.join(marked for _, _, marked in parts),
+        blocks=tuple(block for block, _, _ in parts),
+        words=tuple(word for _, words, _ in parts for word in words),
     )
 
 
-def _parts(lines: Sequence[ReadLine]) -> Iterator[tuple[Block, list[Word]]]:
-    """Yields the blocks of lines in reading order, each with its words."""
+def _parts(
+    lines: Sequence[ReadLine], rules: Sequence[Rule] = (), uprights: Sequence[Box] = ()
+) -> Iterator[tuple[Block, list[Word], str]]:
+    """Yields the blocks of lines in reading order, each with its words and its markdown."""
     kept = lines_of_text(lines)
     char_px = character_px(kept)
     rows = _rows(whole_lines(kept, char_px))
     size = _body_size(rows)
-    found = list(ranges([row.line for row in rows]))
+    plain = [row.line for row in rows]
+    tables = dict(_ranges_of(tables_at_rules(plain, rules, uprights), plain))
+    found = list(ranges(plain, list(tables)))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
-        words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
         block = _block(part, label, size)
-        yield (replace(block, text=_program(part, char_px)) if label == _CODE else block), words
+        words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
+        if table := tables.get((start, end)):
+            text, marked, placed = _filled(table, part)
+            if len(placed) == len(words):
+                yield replace(block, text=text), placed, marked
+                continue
+        if label == _CODE:
+            block = replace(block, text=_program(part, char_px))
+        yield block, words, _markdown(block)
+
+
+def _ranges_of(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[tuple[tuple[int, int], Table]]:
+    """Yields the tables with the ranges [start, end) of their lines, where these follow each other."""
+    for table in tables:
+        x0, top, x1, bottom = around(table)
+        own = [
+            n for n, line in enumerate(lines) if top < line.base <= bottom and x0 <= line.x0 and line.x1 <= x1
+        ]
+        if own[-1] - own[0] < len(own):
+            yield (own[0], own[-1] + 1), table
+
+
+def _filled(table: Table, rows: Sequence[_Row]) -> tuple[str, str, list[Word]]:
+    """Returns the text of a table, its markdown and its words, cell by cell."""
+    words: list[Word] = []
+    written: list[list[tuple[Cell, str]]] = []
+    for _, cells in groupby(table, key=lambda cell: cell.row):
+        written.append([])
+        for cell in cells:
+            x0, top, x1, bottom = cell.box
+            own = [
+                _word(read, word)
+                for row in rows
+                if top <= row.line.base < bottom
+                for read in row.cells
+                for word in read.words
+                if x0 <= (word.left + word.right) / 2 < x1
+            ]
+            written[-1].append((cell, " ".join(word.text for word in own)))
+            words += own
+    return table_markup.as_text(written), table_markup.as_markdown(written), words
 
 
 def _with_programs(

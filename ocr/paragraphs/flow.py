@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from statistics import quantiles
 
 from ocr.paragraphs.line_kinds import (
     has_leader,
@@ -11,7 +12,6 @@ from ocr.paragraphs.line_kinds import (
     is_numbered,
     item_mark,
 )
-from ocr.paragraphs.quantiles import percentile
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import Line
 
@@ -32,14 +32,20 @@ _ROOM = 1.1  # the room that a word needs, in its widths and those of the blanks
 _BLANKS = 1.5  # the width of these blanks, in letters
 # Lines.
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
-_FEW, _ENOUGH, _USUAL = 3, 8, 30  # least and most distances that give the usual one, and its percentile
+_FEW, _ENOUGH, _USUAL = 3, 8, 2  # least and most distances that give the usual one, and its decile
 _SOME = 4  # with fewer a column's right edge is not known
 
 
-def ranges(lines: Sequence[Line]) -> Iterator[tuple[int, int, str]]:
-    """Yields the blocks that lines make up, in their order, as ranges [start, end) with a label."""
+def ranges(lines: Sequence[Line], tables: Sequence[tuple[int, int]] = ()) -> Iterator[tuple[int, int, str]]:
+    """Yields the blocks that lines make up, in their order, as ranges [start, end) with a label.
+
+    tables: ranges that are known to be tables, in order.
+    """
     at = 0
-    for start, end in table_ranges(lines):
+    others = (
+        own for own in table_ranges(lines) if all(end <= own[0] or own[1] <= start for start, end in tables)
+    )
+    for start, end in sorted([*tables, *others]):
         yield from Flow(lines, at, start).ranges()
         yield start, end, "table"
         at = end
@@ -181,7 +187,7 @@ class Flow:
             if all(_alike(line, a) for line in lines[k : k + 2])
         ]
         drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
-        return percentile(drops, _USUAL) if len(drops) >= _FEW else _PITCH * a.size
+        return quantiles(drops, n=10, method="inclusive")[_USUAL] if len(drops) >= _FEW else _PITCH * a.size
 
 
 def _alike(a: Line, b: Line) -> bool:

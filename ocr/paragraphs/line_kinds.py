@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from statistics import median
 
-from ocr.paragraphs.quantiles import median
 from ocr.paragraphs.text_lines import Line
 
 _LONG, _FEW = 8, 3  # the least characters a line, and lines, by which the width of characters is judged

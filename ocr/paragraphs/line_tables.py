@@ -54,14 +54,20 @@ class Cell:
 Table = tuple[Cell, ...]
 
 
+def around(table: Table) -> Box:
+    """Returns the box around a table's cells."""
+    x0, y0, x1, y1 = zip(*(cell.box for cell in table), strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
+
+
 def tables_at_rules(lines: Sequence[Line], rules: Iterable[Rule], known: Iterable[Box] = ()) -> list[Table]:
     """Returns the tables at these rules, from top to bottom. lines: in any order. known: where other tables are."""
     is_mono = sum(line.is_mono for line in lines) > _MOSTLY * len(lines)
     kept = [line for line in lines if is_mono or not line.is_mono]
     found: list[Table] = []
     taken = list(known)
-    usual = median(line.size for line in lines) if lines else 0.0
-    for group in _groups(rules, usual):
+    usual = median([line.size for line in lines] or [0.0])
+    for group in _groups(rules, usual) if usual > 0 else ():
         x0, x1 = group[0].x0 - _OUT * usual, group[0].x1 + _OUT * usual
         inside = (line for line in kept if x0 <= line.x0 and line.x1 <= x1)
         for whole in _in_groups(list(_levelled(inside))):

@@ -63,7 +63,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         signals = line_signals(lines, num_left_out=len(found) - len(upright) - len(rules))
         strange = strange_lines(found)
         written = [line for line in strange if any(line.line is kept for kept in upright)]
-        parsed, confidence = rated(page_text(upright, turned), signals, reader.calibration, written)
+        text = page_text(upright, turned, ink.rules, ink.uprights)
+        parsed, confidence = rated(text, signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, grey)
         seen = [read.line for read in (*upright, *rules)] if lines else []
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD

@@ -5,7 +5,7 @@ A document is in memory whole, as docling-core has it.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -56,17 +56,16 @@ def _document(rows: Iterable[PageRow]) -> "tuple[DoclingDocument | None, int]":
         document = document or DoclingDocument(name=PurePath(row["path"]).name)
         number += 1
         document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
-        left = iter(tables(row["markdown"] or ""))
+        left = list(tables(row["markdown"] or ""))
         words = words_of(row["text"] or "")
         for region in regions(row):
             _add(document, region, row["page"], left, words)
     return document, number
 
 
-def _add(
-    document: "DoclingDocument", region: Region, page: int, left: Iterator[Table], words: Set[str]
-) -> None:
-    """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next.
+def _add(document: "DoclingDocument", region: Region, page: int, left: list[Table], words: Set[str]) -> None:
+    """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next, if that
+    is its own: of some tables only the rows are known.
 
     words: the page's, for those that lines' ends cut.
     """
@@ -75,7 +74,7 @@ def _add(
     text = "\n".join(" ".join(word["text"] for word in line.words) for line in region.lines)
     text = text if region.label in ("code", "table") else reflowed(text, words)
     place = _place(region.box, page, len(text))
-    table = next(left, None) if region.label == "table" else None
+    table = left.pop(0) if region.label == "table" and left and _is_of(left[0], text) else None
     if not region.lines:
         document.add_picture(prov=place)
     elif table is not None:
@@ -104,6 +103,12 @@ def _place(box: BoxPx | None, page: int, length: int) -> Any:
     x0, y0, x1, y1 = box
     bounds = BoundingBox(l=x0, t=y0, r=x1, b=y1, coord_origin=CoordOrigin.TOPLEFT)
     return ProvenanceItem(page_no=page, bbox=bounds, charspan=(0, length))
+
+
+def _is_of(table: Table, text: str) -> bool:
+    """Returns whether most words of a table's cells are those of a region."""
+    own = {word for row in table.rows for cell in row for word in cell.text.split()}
+    return len(own & set(text.split())) >= len(own) / 2
 
 
 def _data(table: Table) -> Any:

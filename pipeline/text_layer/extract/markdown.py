@@ -1,4 +1,4 @@
-"""Writes blocks of a text layer as markdown: bold and italic print, links, lists, code, tables. Torch-free.
+"""Writes blocks of a text layer as markdown: bold and italic print, links, lists, code. Torch-free.
 
 Text that would be markup is escaped, except for what storage.export.markdown makes inert in every export.
 """
@@ -8,19 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from ocr.paragraphs.line_tables import Cell
+from ocr.paragraphs.table_markup import TAG
 from pipeline.text_layer.extract.lines import between, clean
 from pipeline.text_layer.extract.links import Link, address_at
-from pipeline.text_layer.extract.ruled_tables import FilledTable
 from pipeline.text_layer.extract.spans import Glyph, Span
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.
 _EMPHASIS = re.compile(r"[*`]|\\(?=[!-/:-@\[-`{-~\n]|$)|(?<![^\W_])_|_(?![^\W_])")
-# Tags that an export keeps, as tables are written with them.
-_TAG = re.compile(
-    r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
-)
 # What a line must not start with (a heading, quotation or fence) or consist of (an underline, making a heading of the
 # line above).
 _LINE_START = re.compile(r"^\s*(?=#{1,6}(?:\s|$)|>|~{3}|(?:=+|-+)\s*$)")
@@ -45,7 +40,7 @@ class _Piece:
 
 def heading(text: str, level: int) -> str:
     """Returns a heading in one line."""
-    return f"{'#' * level} {_TAG.sub(_escaped, _EMPHASIS.sub(_escaped, ' '.join(text.split())))}"
+    return f"{'#' * level} {TAG.sub(_escaped, _EMPHASIS.sub(_escaped, ' '.join(text.split())))}"
 
 
 def code(text: str) -> str:
@@ -53,20 +48,6 @@ def code(text: str) -> str:
     longest = max((len(ticks) for ticks in re.findall("`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def table(found: FilledTable) -> str:
-    """Returns a table in HTML, as the model writes tables; with bars where its first row is its head."""
-    cells = [cell for row in found.rows for cell, _ in row]
-    if cells[0].is_heading and all(cell.num_rows == cell.num_columns == 1 for cell in cells):
-        rows = [f"| {' | '.join(_barred(text) for _, text in row)} |" for row in found.rows]
-        return "\n".join([rows[0], f"|{' --- |' * len(found.rows[0])}", *rows[1:]])
-    written = ("".join(_cell(cell, text) for cell, text in row) for row in found.rows)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
-
-
-def _barred(text: str) -> str:
-    return _TAG.sub("< ", text).replace("|", "\\|")
 
 
 def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is_bold: bool) -> str:
@@ -82,15 +63,6 @@ def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is
         whole = "".join(piece.text for piece in own)
         pieces += _item(own) if BULLET.match(whole) else own
     return "\n".join(map(_line, _inline(_merged(pieces)).split("\n")))
-
-
-def _cell(cell: Cell, text: str) -> str:
-    tag, sizes = (
-        "th" if cell.is_heading else "td",
-        (("rowspan", cell.num_rows), ("colspan", cell.num_columns)),
-    )
-    spans = [f' {name}="{num}"' for name, num in sizes if num > 1]
-    return f"<{tag}{''.join(spans)}>{_TAG.sub('< ', text)}</{tag}>"
 
 
 def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
@@ -166,7 +138,7 @@ def _styled(piece: _Piece, before: str, after: str) -> str:
     if not core:
         return piece.text
     lead, tail = piece.text[: piece.text.index(core[0])], piece.text[len(piece.text.rstrip()) :]
-    text = _TAG.sub(_escaped, _EMPHASIS.sub(_escaped, core))
+    text = TAG.sub(_escaped, _EMPHASIS.sub(_escaped, core))
     stars = 2 * piece.is_bold + piece.is_italic if _WORD.search(core) else 0
     # Where CommonMark would not recognise the start or end of emphasis, stars would be text.
     opens = lead or not before or before.isspace() or (core[0].isalnum() and before != "*")

@@ -10,7 +10,7 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from ocr.paragraphs.line_tables import Cell, Rule, Table, tables_at_rules
+from ocr.paragraphs.line_tables import Cell, Rule, Table, around, tables_at_rules
 from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
 from pipeline.text_layer.extract.lines import as_text, between
 from pipeline.text_layer.extract.spans import Box, Glyph, Span
@@ -32,11 +32,6 @@ class FilledTable:
     rows: tuple[tuple[tuple[Cell, str], ...], ...]
     spans: tuple[Span, ...]
 
-    @property
-    def text(self) -> str:
-        """The table's text, one line per row with tabs between cells."""
-        return "\n".join("\t".join(text for _, text in row) for row in self.rows)
-
 
 def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
     """Returns the page's ruled tables of two or more cells, from top to bottom; none for a rotated page.
@@ -53,7 +48,7 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
         return []
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
     tables = [table for table in map(_cells, found) if len(table) > 1]
-    boxes = [_around(table) for table in tables]
+    boxes = [around(table) for table in tables]
     return [*tables, *tables_at_rules(list(_lines(spans)), _rules(drawings), boxes)]
 
 
@@ -142,13 +137,8 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
 
 
 def _touches(box: Box, cells: Table) -> bool:
-    left, top, right, bottom = _around(cells)
+    left, top, right, bottom = around(cells)
     return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
-
-
-def _around(cells: Table) -> Box:
-    x0, y0, x1, y1 = zip(*(cell.box for cell in cells), strict=True)
-    return min(x0), min(y0), max(x1), max(y1)
 
 
 def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ocr.paragraphs import table_markup
 from ocr.paragraphs.line_tables import Table
 from ocr.transcript.word_places import on_page, words_among
 from ocr.types import Block, ParsedText, Word
@@ -73,11 +74,18 @@ def as_parsed(
     blocks, markdown = [], []
     words: list[Word] = []
     for part in _parts(filled(shown, tables)):
-        made = _table(part) if isinstance(part, FilledTable) else _paragraph(part, body, links)
-        if made is None:
+        if isinstance(part, FilledTable):
+            label, text, marked = (
+                "table",
+                table_markup.as_text(part.rows),
+                table_markup.as_markdown(part.rows),
+            )
+            inside = part.spans
+        elif (made := _paragraph(part, body, links)) is not None:
+            label, text, marked = made
+            inside = tuple(span for line in part for span in line)
+        else:
             continue
-        label, text, marked = made
-        inside = part.spans if isinstance(part, FilledTable) else [span for line in part for span in line]
         blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
         markdown.append(marked)
         words += on_page(words_among(text, list(_letters(inside))), px_per_pt, *size_px)
@@ -95,10 +103,6 @@ def _letters(spans: Iterable[Span]) -> Iterator[tuple[str, Box]]:
             for letter in clean(glyph.text):
                 if not letter.isspace():
                     yield letter, glyph.box
-
-
-def _table(found: FilledTable) -> tuple[str, str, str]:
-    return "table", found.text, layer_markdown.table(found)
 
 
 def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tuple[str, str, str] | None:

@@ -38,14 +38,14 @@ def test_what_shines_through_is_no_print() -> None:
     assert found[43, 40]
     assert not found[12, 200]
     ink = find_ink(Image.fromarray(both))
-    assert not (ink.text | ink.pictures | ink.rules)[10:14].any()
+    assert not (ink.text | ink.pictures | ink.level | ink.upright)[10:14].any()
 
 
 def test_paper_alone_has_no_print() -> None:
     blank = np.full((100, 100), 230, np.uint8)
     assert not print_in(contrast_of(Image.fromarray(blank), ORIENTATION_INK), ORIENTATION_INK).any()
     ink = find_ink(Image.fromarray(blank))
-    assert not (ink.text | ink.pictures | ink.rules).any()
+    assert not (ink.text | ink.pictures | ink.level | ink.upright).any()
 
 
 @given(st.integers(1, 60), st.integers(1, 60), st.integers(1, 40), st.floats(0.5, 0.99), st.integers(0, 99))

@@ -6,6 +6,7 @@ import numpy as np
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
 from ocr.line_reader.page_text import page_text
+from ocr.paragraphs.line_tables import Rule
 from ocr.types import ParsedText, Word
 
 
@@ -42,6 +43,37 @@ def test_a_table_is_one_block_with_a_line_a_row() -> None:
     page = page_text(cells)
     assert [block.label for block in page.blocks] == ["table"]
     assert page.text == "\n".join(f"0.{y} 1.{y} 2.{y}" for y in range(4))
+
+
+ROWS = [["Boat", "Crew", "Catch"], ["Ada", "4", "310"], ["Lotte", "", "95"], ["Marie", "6", ""]]
+RULES = [Rule(x0=50, x1=700, y=y) for y in (70.0, 110.0, 205.0)]
+
+
+def cells_of_rows() -> list[ReadLine]:
+    found = []
+    for x, y in ((x, y) for y in range(4) for x in range(3) if ROWS[y][x]):
+        left, text = 60 + 250 * x, ROWS[y][x]
+        words = (LineWord(text=text, left=left, right=left + 80, confidence=0.9),)
+        found.append(replace(read(text, left, left + 80, 100 + 30 * y), words=words))
+    return found
+
+
+def test_empty_cells_of_a_table_at_rules_keep_their_columns() -> None:
+    page = page_text(cells_of_rows(), rules=RULES)
+    assert page.text.split("\n") == ["\t".join(row) for row in ROWS]
+    assert "| Lotte |  | 95 |\n| Marie | 6 |  |" in page.markdown
+    assert [word.text for word in page.words] == page.text.split()
+
+
+def test_rules_without_text_are_no_table() -> None:
+    assert page_text([], rules=RULES) == page_text([])
+
+
+def test_a_table_with_rules_down_too_has_rows_alone() -> None:
+    page = page_text(cells_of_rows(), rules=RULES, uprights=[(200.0, 70.0, 203.0, 205.0)])
+    assert page == page_text(cells_of_rows())
+    assert [block.label for block in page.blocks] == ["table"]
+    assert "Lotte 95" in page.text
 
 
 def test_words_come_in_the_order_of_the_text() -> None:

@@ -49,6 +49,18 @@ def test_doctags_have_texts_places_and_tables() -> None:
     assert tags.count("<page_break>") == 1
 
 
+def test_rows_without_cells_take_no_other_tables_cells() -> None:
+    texts = ("Adder 9\nViper 4", "a b\none")
+    blocks = [
+        BlockRow(label="table", box=[10, 20, 300, 400], text=text, confidence=None, source="ocr")
+        for text in texts
+    ]
+    row = a_row("\n\n".join(texts), markdown=f"{texts[0]}\n\n{TABLE}", blocks=blocks)
+    document = docling.DoclingDocument.model_validate_json(written("docling", row))
+    assert [item.text for item in document.texts] == [texts[0]]
+    assert len(document.tables) == 1
+
+
 def test_paragraphs_are_whole_and_lists_have_items() -> None:
     prose = "The harbour office opens at seven, and who-\never wants a berth should ask before the end of\nSeptember."
     items = "1. longer opening hours in the winter months,\nwhen the nights are long\n2. a table"

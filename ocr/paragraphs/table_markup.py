@@ -1,0 +1,39 @@
+"""Writes tables as text and as markdown. Torch-free."""
+
+import re
+from collections.abc import Sequence
+
+from ocr.paragraphs.line_tables import Cell
+
+# Tags that an export keeps, as tables are written with them.
+TAG = re.compile(
+    r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
+)
+
+Rows = Sequence[Sequence[tuple[Cell, str]]]
+
+
+def as_text(rows: Rows) -> str:
+    """Returns a table's text, one line per row with tabs between cells. rows: the cells that begin in each."""
+    return "\n".join("\t".join(text for _, text in row) for row in rows)
+
+
+def as_markdown(rows: Rows) -> str:
+    """Returns a table in HTML, as the model writes tables; with bars where its first row is its head."""
+    cells = [cell for row in rows for cell, _ in row]
+    if cells[0].is_heading and all(cell.num_rows == cell.num_columns == 1 for cell in cells):
+        lines = [f"| {' | '.join(_barred(text) for _, text in row)} |" for row in rows]
+        return "\n".join([lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:]])
+    written = ("".join(_cell(cell, text) for cell, text in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
+
+
+def _barred(text: str) -> str:
+    return TAG.sub("< ", text).replace("|", "\\|")
+
+
+def _cell(cell: Cell, text: str) -> str:
+    tag = "th" if cell.is_heading else "td"
+    sizes = (("rowspan", cell.num_rows), ("colspan", cell.num_columns))
+    spans = [f' {name}="{num}"' for name, num in sizes if num > 1]
+    return f"<{tag}{''.join(spans)}>{TAG.sub('< ', text)}</{tag}>"
