@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 from statistics import median
 
 from ocr.paragraphs.line_kinds import is_numbered
@@ -21,6 +22,7 @@ _LEVEL, _NEAR, _OUT, _SHORTEST = 0.1, 0.6, 0.6, 6.0
 # In type sizes: the least between columns; from one group of rows to the next, to a rule.
 _STRIP, _PITCH, _REACH = 0.6, 3.0, 2.0
 _ONE_ROW = 0.65  # lines that are nearer are one row, and those on each other are a formula
+_SIZES = 1.25  # rows of a table differ less
 _CONTINUED, _APART = 1.4, 1.15  # lines of one cell are not further apart; how much further rows are
 _ROWS, _HEAD = 3, 2  # the fewest rows below a caption; the most lines of a head
 # Shares: rows that may fill a strip between columns, rows with white there; lines that make it a list, or a program.
@@ -72,9 +74,8 @@ def tables_at_rules(lines: Sequence[Line], rules: Iterable[Rule], known: Iterabl
         inside = (line for line in kept if x0 <= line.x0 and line.x1 <= x1)
         for whole in _in_groups(list(_levelled(inside))):
             run = _below_top(whole, group)
-            if not _is_ruled(run, group) or any(_overlap(run, box) for box in taken):
-                continue
-            if edges := _edges(run):
+            edges = _edges(run)
+            if edges and _is_ruled(run, group, edges) and not any(_overlap(run, box) for box in taken):
                 run = _above_text(run, group, edges)
                 found.append(tuple(_cells(list(_joined(run, edges[0])), [x0, *edges, x1])))
                 taken.append((x0, run[0].base - run[0].size, x1, run[-1].base))
@@ -140,11 +141,14 @@ def _meet(a: Line, b: Line) -> bool:
     return any(x0 < y1 and y0 < x1 for x0, x1 in a.parts for y0, y1 in b.parts)
 
 
-def _is_ruled(run: Sequence[Line], rules: Sequence[Rule]) -> bool:
-    """Returns whether two rules are at the rows, or one between the head and what is below it."""
+def _is_ruled(run: Sequence[Line], rules: Sequence[Rule], edges: Sequence[float]) -> bool:
+    """Returns whether two rules are at the rows, or one between the head of all columns and what is below it."""
     reach = _REACH * run[0].size
     near = [rule.y for rule in rules if run[0].base - reach <= rule.y <= run[-1].base + reach]
-    return len(near) > 1 or any(sum(row.base < y for row in run) == 1 for y in near)
+    if len(near) > 1:
+        return True
+    is_whole = all(any(x0 < (a + b) / 2 < x1 for a, b in run[0].parts) for x0, x1 in pairwise([*edges, inf]))
+    return is_whole and len(run) >= _ROWS and any(sum(row.base < y for row in run) == 1 for y in near)
 
 
 def _below_top(run: Sequence[Line], rules: Sequence[Rule]) -> Sequence[Line]:
@@ -206,11 +210,14 @@ def _whitest(strip: Sequence[tuple[float, float, int]]) -> float:
 
 
 def _is_table(run: Sequence[Line], edges: Sequence[float]) -> bool:
-    """Returns whether no row is a line of a formula, and they are no list and no program."""
+    """Returns whether no row is a line of a formula or in other type, and they are no list and no program."""
     firsts = [lines[0] for lines in _joined(run, edges[0])]
     items = sum(_ITEM.fullmatch(line.text.split(maxsplit=1)[0]) is not None for line in firsts)
     is_list = len(edges) == 1 and (items >= _MOSTLY * len(firsts) or is_numbered(firsts))
-    return not is_list and all(b.base - a.base > _ONE_ROW * max(a.size, b.size) for a, b in pairwise(run))
+    return not is_list and all(
+        max(a.size, b.size) < min((b.base - a.base) / _ONE_ROW, _SIZES * min(a.size, b.size))
+        for a, b in pairwise(run)
+    )
 
 
 def _has_gap(row: Line, x: float) -> bool:
