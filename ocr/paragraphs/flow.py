@@ -16,7 +16,7 @@ from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import Line
 
 # In type sizes.
-_LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a block to the next
+_LEAST_DROP, _MOST_DROP = 0.6, 2.6  # from one line of a column to the next
 _TIGHT = 0.9  # lines are never closer
 _PITCH = 1.3  # the usual distance of lines where too few lines show it
 _EXTRA = 0.2  # distance that separates blocks
@@ -30,6 +30,7 @@ _RAGGED = 0.12  # of the width of a column: lines that end within this of its ed
 _FILLED = 0.4  # the least share of full lines in running text
 _ROOM = 1.1  # the room that a word needs, in its widths and those of the blanks around it
 _BLANKS = 1.5  # the width of these blanks, in letters
+_DASHES = "1-*+–—"  # marks that may begin a line of a sentence too
 # Lines.
 _NEAR, _FAR = 12, 10  # lines before and after: for the column, for the usual distance
 _FEW, _ENOUGH, _USUAL = 3, 8, 2  # least and most distances that give the usual one, and its decile
@@ -71,9 +72,11 @@ class Flow:
     def _ends_block(self, first: int, at: int) -> bool:
         """Returns whether a block that begins with line `first` ends with line `at`."""
         a, b = self._lines[at], self._lines[at + 1]
+        if a.is_mono and b.is_mono:
+            return a.block != b.block
         size = max(a.size, b.size)
         apart = max(a.x0, b.x0) - min(a.x1, b.x1) > _APART * size
-        if apart or _differ(a, b) or not _LEAST_DROP * size <= b.base - a.base <= _MOST_DROP * size:
+        if apart or _differ(a, b) or not 0 < b.base - a.base <= _MOST_DROP * size:
             return True
         head = self._lines[first]
         mark, extra = item_mark(b), self._extra(at)
@@ -83,6 +86,8 @@ class Flow:
             return True
         if item_mark(head):
             return not mark and self._ends_list(first, at, head)
+        if mark and (mark not in _DASHES or a.text[-1] in ":.;"):
+            return True
         return not self._is_code(at) and self._ends_paragraph(first, at)
 
     def _ends_list(self, first: int, at: int, head: Line) -> bool:

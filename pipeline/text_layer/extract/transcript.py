@@ -1,12 +1,12 @@
 """Turns a text layer into a transcript: text, markdown and blocks with boxes, in the layer's own order. Torch-free."""
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ocr.paragraphs import table_markup
+from ocr.paragraphs import table_markup, text_lines
+from ocr.paragraphs.flow import Flow
 from ocr.paragraphs.line_tables import Table
 from ocr.transcript.word_places import on_page, words_among
 from ocr.types import Block, ParsedText, Word
@@ -28,8 +28,6 @@ _PARAGRAPH = "\n\n"
 _LEVELS = {"title": 1, "sub_title": 2}
 _BOLD_LEVEL = 3
 
-_MARK = re.compile(r"(?:[-*]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?=\S)")
-_HANGING = 0.5  # in type sizes: how far from an item's text its next line may begin
 
 Line = list[Span]
 
@@ -147,14 +145,27 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
             is_broken.append(gap == _PARAGRAPH)
         else:
             lines[-1].append(span)
-    marks = [_item_x(line) for line in lines]
     first = 0
-    for at, broken in enumerate(is_broken, 1):
-        parted = broken or _begins_anew(lines[at - 1], lines[at])
-        if parted or _parts_list(lines[first : at + 1], marks[first : at + 1]):
-            yield lines[first:at]
+    for at, broken in enumerate([*is_broken, True], 1):
+        if broken or _begins_anew(lines[at - 1], lines[at]):
+            plain = [_plain(line) for line in lines[first:at]]
+            for start, end, _ in Flow(plain, 0, len(plain)).ranges():
+                yield lines[first + start : first + end]
             first = at
-    yield lines[first:]
+
+
+def _plain(line: Line) -> text_lines.Line:
+    """Returns a printed line by its places alone; one that runs to the left as in a mirror."""
+    x0, x1 = line[0].line.x0, max(span.line.x1 for span in line)
+    first, last = line[0].chars[0].box, line[-1].chars[-1].box
+    is_leftward = not line[0].is_turned and first[0] > last[0]
+    return text_lines.Line(
+        text=_text(line) or "_",  # nothing but spaces
+        spans=((-x1, -min(span.line.x0 for span in line)) if is_leftward else (x0, x1),),
+        base=line[0].line.base,
+        size=_size(line),
+        is_mono=_is_code(line),
+    )
 
 
 def _begins_anew(above: Line, line: Line) -> bool:
@@ -163,35 +174,6 @@ def _begins_anew(above: Line, line: Line) -> bool:
     if sizes[1] > _SAME_SIZE * sizes[0] or _is_code(above) != _is_code(line):
         return True
     return _is_bold(above) != _is_bold(line)
-
-
-def _parts_list(lines: Sequence[Line], marks: Sequence[float | None]) -> bool:
-    """Returns whether a list begins or ends before the last of these lines. marks: where the text of items begins.
-
-    It ends above a line that stands at the marks, where an item goes on only if its line had no room for the next word
-    and no other item goes on at its text.
-    """
-    (*group, line), (*before, mark) = lines, marks
-    texts = [x for x in before if x is not None]
-    if not texts:
-        return mark is not None and (BULLET.match(_text(line)) is not None or _text(group[-1])[-1] in ":.;")
-    if mark is not None or line[0].line.x0 > texts[-1] - _HANGING * _size(line):
-        return False
-    pairs = zip(group, before, strict=True)
-    if any(x is None and own[0].line.x0 > texts[0] - _HANGING * _size(own) for own, x in pairs):
-        return True
-    right = max(own[-1].line.x1 for own in lines)
-    word, first = _text(line).split(maxsplit=1)[0], line[0].line
-    return right - group[-1][-1].line.x1 > (len(word) + 1) * (first.x1 - first.x0) / len(first.text)
-
-
-def _item_x(line: Line) -> float | None:
-    """Returns where the text of a list's item begins, in points; None for a line that begins none."""
-    mark = BULLET.match(_text(line)) or _MARK.match(_text(line))
-    if mark is None:
-        return None
-    glyphs = [glyph for span in line for glyph in span.glyphs]
-    return glyphs[len("".join(mark[0].split()))].box[0]
 
 
 def _text(line: Line) -> str:

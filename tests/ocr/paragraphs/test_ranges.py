@@ -78,6 +78,11 @@ def test_items_are_one_list(pitch: float) -> None:
     assert parted(lines) == [(0, 3, "list"), (3, 7, "text")]
 
 
+def test_a_list_begins_right_below_its_heading() -> None:
+    items = ["• buy bread and milk", "• feed the cat", "• water all of the flowers"]
+    assert parted([*put(FIRST[:2], 100), *put(items, 152)]) == [(0, 2, "text"), (2, 5, "list")]
+
+
 @pytest.mark.parametrize("hang", [0, 30])
 def test_a_paragraph_right_below_a_list_is_none_of_its_items(hang: float) -> None:
     items = put(["• " + FIRST[0]], 100) + put([FIRST[0]], 126, x=80 + hang) + put(["• feed the cat"], 152)

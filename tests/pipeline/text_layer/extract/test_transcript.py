@@ -139,6 +139,34 @@ def test_a_paragraph_right_below_a_list_is_none_of_its_items(mark: str, hangs: b
     ]  # fmt: skip
 
 
+def test_an_indent_or_a_short_last_line_parts_paragraphs() -> None:
+    full = "The boats were still heavy with their catch, and nobody spoke on the quay"
+
+    def draw(page: Any) -> None:
+        lines = [
+            (62, full[2:]),
+            (50, full),
+            (50, "until noon."),
+            (62, full[2:]),
+            (50, full),
+            (50, "or later."),
+        ]
+        for number, (x, line) in enumerate(lines):
+            page.insert_text((x, 60 + 13 * number), line, fontsize=11)
+        for number, line in enumerate([full, full, "until noon.", full, full]):
+            page.insert_text((50, 300 + 13 * number), line, fontsize=11)
+
+    assert [block.text.count("\n") for block in layer_of(draw).blocks] == [2, 2, 2, 1]
+
+
+def test_a_line_of_nothing_but_spaces_is_no_text() -> None:
+    def draw(page: Any) -> None:
+        for number, line in enumerate(["The harbour", "   ", "lay quiet"]):
+            page.insert_text((50, 60 + 13 * number), line, fontsize=11)
+
+    assert layer_of(draw).text.split() == ["The", "harbour", "lay", "quiet"]
+
+
 def test_text_that_would_be_markup_is_text() -> None:
     def draw(page: Any) -> None:
         for number, line in enumerate(
