@@ -20,7 +20,7 @@ from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX, RANGE
-from ocr.line_reader.networks import STEP_PX
+from ocr.line_reader.networks import STEP_PX, ReaderSizes
 
 BLANK, SPACE, FIRST_CLASS = 0, 1, 2  # classes; the characters' follow
 _OTHERWISE = 0.6  # share of wrong characters from which a text is hardly that of the line
@@ -38,7 +38,7 @@ def open_net(folder: Path) -> tuple[ReaderNet, str]:
     try:
         config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
         characters = str(config.pop("characters"))
-        net = ReaderNet(len(characters) + FIRST_CLASS, **config)
+        net = ReaderNet(ReaderSizes(num_classes=len(characters) + FIRST_CLASS, **config))
         fill(net, folder / "reader.safetensors")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise CheckpointError(

@@ -5,46 +5,35 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import KERNEL, STEP_PX
+from ocr.line_reader.networks import KERNEL, STEP_PX, ReaderSizes
 
 
 class ReaderNet(nn.Module):
     """Reads line images into frames of characters for CTC, four pixels a frame where nothing else is asked for.
 
-    num_classes: the blank (0), the space (1) and the characters. height: line images are reduced to so many pixels
-    first, 40 or 32. frames: of each step. width, layers, heads: of the transformer, which has a convolution along the
-    line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many residual blocks at
-    each. step_px: a step in the pixels of a line image.
+    sizes: num_classes: the blank (0), the space (1) and the characters. height: line images are reduced to so many
+    pixels first, 40 or 32. frames: of each step. width, layers, heads: of the transformer, which has a convolution
+    along the line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many residual
+    blocks at each.
     Source: Graves et al. 2006, CTC; Shi et al. 2015, CRNN; Diaz et al. 2021 for self-attention with CTC.
     """
 
-    def __init__(
-        self,
-        num_classes: int,
-        *,
-        height: int = HEIGHT_PX,
-        frames: int = 2,
-        width: int = 256,
-        layers: int = 6,
-        heads: int = 4,
-        stem: tuple[int, int, int] = (32, 64, 128),
-        blocks: tuple[int, int, int] = (1, 2, 2),
-    ) -> None:
+    def __init__(self, sizes: ReaderSizes) -> None:
         super().__init__()
-        self.num_classes, self.height, self.frames = num_classes, height, frames
-        self.step_px = STEP_PX * HEIGHT_PX // height
+        self.sizes, self.step_px = sizes, sizes.step_px
+        self.num_classes, self.height, self.frames = sizes.num_classes, sizes.height, sizes.frames
         parts: list[nn.Module] = []
         before = 1
-        for channels, number in zip(stem, blocks, strict=True):
+        for channels, number in zip(sizes.stem, sizes.blocks, strict=True):
             parts += [nn.Conv2d(before, channels, 3, stride=2, padding=1, bias=False)]
             parts += [nn.BatchNorm2d(channels), nn.ReLU()]
             parts += [_ConvBlock(channels) for _ in range(number)]
             before = channels
         self.stem = nn.Sequential(*parts)
-        self.collapse = nn.Linear(stem[-1] * (height // STEP_PX), width)
-        self.trunk = nn.ModuleList(_TrunkBlock(width, heads) for _ in range(layers))
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, frames * num_classes)
+        self.collapse = nn.Linear(sizes.stem[-1] * (sizes.height // STEP_PX), sizes.width)
+        self.trunk = nn.ModuleList(_TrunkBlock(sizes.width, sizes.heads) for _ in range(sizes.layers))
+        self.norm = nn.LayerNorm(sizes.width)
+        self.head = nn.Linear(sizes.width, sizes.frames * sizes.num_classes)
 
     def forward(self, lines: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
         """Returns logits [B, frames * steps, num_classes] and the number of frames of each line [B].

@@ -10,8 +10,8 @@ python -m ocr.training.lines.train_reader --shape student --teacher ocr/weights/
 import argparse
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,10 @@ from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 from torch.nn import functional as F
 
-from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, open_net, read_frames, spelled
 from ocr.learning.reader_net import ReaderNet
-from ocr.line_reader.line_images import HEIGHT_PX
+from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Source
@@ -38,38 +37,18 @@ _SEEN, _NEAR = (
 )  # log-probability of the blank under which a frame holds a letter; frames to either side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """The shape of a ReaderNet, as its arguments say and as reader.json has it."""
-
-    height: int = HEIGHT_PX
-    frames: int = 2
-    width: int = 256
-    layers: int = 6
-    heads: int = 4
-    stem: tuple[int, int, int] = (32, 64, 128)
-    blocks: tuple[int, int, int] = (1, 2, 2)
-
-    @classmethod
-    def of(cls, folder: Path) -> "Shape":
-        """Returns the shape of the weights in a folder."""
-        config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
-        del config["characters"]
-        config["stem"], config["blocks"] = tuple(config["stem"]), tuple(config["blocks"])
-        return cls(**config)
-
-    def net(self, characters: str) -> ReaderNet:
-        """Returns a network with random weights, its stem's layout as fast as a GPU can have it."""
-        net = ReaderNet(len(characters) + FIRST_CLASS, **asdict(self))
-        net.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return net
-
-
-# The student is small enough for every line on a CPU. Its frames are no longer than its teacher's: type may be narrow.
-SHAPES = {
-    "full": Shape(),
-    "student": Shape(height=32, frames=3, width=144, layers=4, stem=(16, 48, 96)),
+# The sizes of networks, where they are not those of ReaderSizes. The student is small enough for every line on a CPU.
+# Its frames are no longer than its teacher's: type may be narrow.
+SHAPES: dict[str, dict[str, Any]] = {
+    "full": {},
+    "student": {"height": 32, "frames": 3, "width": 144, "layers": 4, "stem": (16, 48, 96)},
 }
+
+
+def fast(net: ReaderNet) -> ReaderNet:
+    """Returns the network with its stem's weights laid out as a GPU is fastest with."""
+    net.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return net
 
 
 def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
@@ -140,13 +119,15 @@ class ReaderTraining(LineTraining[LineBatch]):
     drawn, flat, warm_up = ReaderPages, 0.25, 300
     net: ReaderNet
 
-    def __init__(self, args: argparse.Namespace, shape: Shape | None = None) -> None:
+    def __init__(self, args: argparse.Namespace, shape: Mapping[str, Any] | None = None) -> None:
         super().__init__(args)
-        self.shape = shape or (Shape.of(args.weights) if args.weights else SHAPES[args.shape])
-        self.net = self.shape.net(self.characters).to(self.device).train()
-        if args.weights:
-            fill(self.net, args.weights / "reader.safetensors")
-        self.teacher = self._taught_by(args.teacher) if args.teacher else None
+        sizes = ReaderSizes(
+            num_classes=len(self.characters) + FIRST_CLASS, **(SHAPES[args.shape] if shape is None else shape)
+        )
+        self.net = (self._opened(args.weights) if args.weights else fast(ReaderNet(sizes))).to(self.device)
+        self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
+        if self.teacher is not None:
+            self.teacher.eval().requires_grad_(False)
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]
@@ -165,12 +146,11 @@ class ReaderTraining(LineTraining[LineBatch]):
         )
         return lambda: losses(self.net, shelves.draw(), self.teacher)
 
-    def _taught_by(self, folder: Path) -> ReaderNet:
-        teacher, characters = open_net(folder)
+    def _opened(self, folder: Path) -> ReaderNet:
+        net, characters = open_net(folder)
         if characters != self.characters:
             raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
-        teacher.stem.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        return teacher.to(self.device).eval().requires_grad_(False)
+        return fast(net)
 
     def source(self, split: str, scans: float) -> Source:
         """Returns what pages are drawn from: with lines without a label where a teacher reads them."""
@@ -193,7 +173,8 @@ class ReaderTraining(LineTraining[LineBatch]):
     def save(self) -> None:
         """Writes the mean of the weights and what they know, for `LineReader.load`."""
         self.mean.save(self.args.out / "reader.safetensors")
-        config = {**asdict(self.shape), "characters": self.characters}
+        config = {**asdict(self.net.sizes), "characters": self.characters}
+        del config["num_classes"]
         (self.args.out / "reader.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
 
 

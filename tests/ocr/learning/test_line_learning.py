@@ -13,6 +13,7 @@ from ocr.learning.learning_loop import Schedule
 from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, open_net, true_texts, tune
 from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
+from ocr.line_reader.networks import ReaderSizes
 
 TINY = {"width": 32, "layers": 1, "heads": 2, "stem": (8, 16, 32), "blocks": (1, 1, 1)}
 
@@ -63,7 +64,7 @@ def test_lines_are_learned_and_the_weights_are_read_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.manual_seed(0)
-    net = ReaderNet(5, **TINY)  # type: ignore[arg-type]
+    net = ReaderNet(ReaderSizes(num_classes=5, **TINY))  # type: ignore[arg-type]
     (tmp_path / "reader.json").write_text(json.dumps({**TINY, "characters": "abc"}))
     lines = [drawn(label) for label in ([2, 3, 4], [4, 4, 2], [3], [])]
     schedule = Schedule(steps=12, flat=0.5, warm_up=2, tell=6)

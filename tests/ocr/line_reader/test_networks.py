@@ -16,7 +16,7 @@ from ocr.errors import CheckpointError
 from ocr.int8 import fill
 from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import _MOST, STEP_PX, Networks, _in_bytes
+from ocr.line_reader.networks import _MOST, STEP_PX, Networks, ReaderSizes, _in_bytes
 from ocr.model_files.locate import LINES, find_directory
 from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.package_lines import package
@@ -29,7 +29,7 @@ LOW = {"height": 32, "width": 64, "layers": 2, "heads": 2, "stem": [8, 16, 32], 
 def stored(folder: Path, sizes: dict[str, Any]) -> Path:
     """A folder with networks of random weights, as training leaves it."""
     torch.manual_seed(1)
-    for name, net in (("finder", FinderNet()), ("reader", ReaderNet(8, **sizes))):
+    for name, net in (("finder", FinderNet()), ("reader", ReaderNet(ReaderSizes(num_classes=8, **sizes)))):
         for module in net.modules():
             if isinstance(module, torch.nn.BatchNorm2d):
                 torch.nn.init.uniform_(module.running_mean, -1, 1)
@@ -42,7 +42,10 @@ def stored(folder: Path, sizes: dict[str, Any]) -> Path:
 def in_torch(folder: Path, image: np.ndarray[Any, Any], page: np.ndarray[Any, Any]) -> tuple[Any, Any]:
     """The reader's logits and the finder's cells, computed by torch."""
     config = json.loads((folder / "reader.json").read_text())
-    reader, finder = ReaderNet(len(config.pop("characters")) + 2, **config).eval(), FinderNet().eval()
+    reader, finder = (
+        ReaderNet(ReaderSizes(num_classes=len(config.pop("characters")) + 2, **config)).eval(),
+        FinderNet().eval(),
+    )
     fill(reader, folder / "reader.safetensors")
     fill(finder, folder / "finder.safetensors")
     with torch.inference_mode():

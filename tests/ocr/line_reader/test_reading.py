@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from ocr.learning.reader_net import ReaderNet
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
+from ocr.line_reader.networks import ReaderSizes
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from ocr.training.lines.finder_net import FinderNet
@@ -25,7 +26,10 @@ SMALL = {"width": 32, "layers": 2, "heads": 2, "stem": [4, 8, 16], "blocks": [1,
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(3)
     place = tmp_path_factory.mktemp("lines")
-    save_file(ReaderNet(len(CHARACTERS) + 2, **SMALL).state_dict(), place / "reader.safetensors")  # type: ignore[arg-type]
+    save_file(
+        ReaderNet(ReaderSizes(num_classes=len(CHARACTERS) + 2, **SMALL)).state_dict(),
+        place / "reader.safetensors",
+    )  # type: ignore[arg-type]
     save_file(
         {
             name: value.half() if value.is_floating_point() else value
@@ -94,7 +98,7 @@ def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
 
 def test_padding_hardly_changes_a_frame_of_a_line() -> None:
     torch.manual_seed(0)
-    net = ReaderNet(8, **SMALL).eval()  # type: ignore[arg-type]
+    net = ReaderNet(ReaderSizes(num_classes=8, **SMALL)).eval()  # type: ignore[arg-type]
     line = torch.rand(1, 1, HEIGHT_PX, 64)
     wide = torch.zeros(1, 1, HEIGHT_PX, 256)
     wide[..., :64] = line

@@ -10,6 +10,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from ocr.learning.reader_net import ReaderNet
+from ocr.line_reader.networks import ReaderSizes
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.lines import train_finder, train_reader
 from ocr.training.lines.finder_net import FinderNet
@@ -20,15 +22,15 @@ from ocr.training.lines.page_streams import UNKNOWN, CellBatch, LineBatch, line_
 from ocr.training.lines.train_finder import FinderTraining
 from ocr.training.lines.train_reader import (
     ReaderTraining,
-    Shape,
     error_rate,
+    fast,
     invented,
     losses,
     teacher_loss,
 )
 from tests.ocr.training.lines.printed_lines import printed
 
-TINY = Shape(width=32, layers=1, heads=2, stem=(8, 16, 32), blocks=(1, 1, 1))
+TINY = {"width": 32, "layers": 1, "heads": 2, "stem": (8, 16, 32), "blocks": (1, 1, 1)}
 CPU = torch.device("cpu")
 PAGE = printed([("tiny text", 20, 60, 30), ("some more", 30, 130, 30), ("of it", 240, 210, 30)])
 
@@ -98,7 +100,9 @@ def test_both_run_save_what_production_loads_and_go_on(
     assert all(0 <= line.confidence <= 1 for line in read)
 
     again = ReaderTraining(train_reader.arguments(given(data, tmp_path / "b", "--weights", str(tmp_path))))
-    assert again.shape == TINY
+    assert {name: getattr(again.net.sizes, name) for name in ("width", "layers", "heads")} == {
+        name: TINY[name] for name in ("width", "layers", "heads")
+    }
     stored = load_file(tmp_path / "reader.safetensors")
     for name, value in again.net.state_dict().items():
         torch.testing.assert_close(value, stored[name].to(value.dtype), msg=name)
@@ -136,7 +140,7 @@ def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp
     ReaderTraining(train_reader.arguments(given(data, tmp_path / "large")), TINY).save()
     options = given(data, tmp_path / "small", "--teacher", str(tmp_path / "large"), "--batch-px", "960")
     made = ReaderTraining(
-        train_reader.arguments([*options, "--again", "0.5"]), replace(TINY, height=32, frames=3)
+        train_reader.arguments([*options, "--again", "0.5"]), {**TINY, "height": 32, "frames": 3}
     )
     unknown = line_batch([replace(PAGE, texts=("\ufffd",) * 3)], {" ": 1}, unlabelled=True)
     assert unknown.labels.tolist() == [UNKNOWN] * 3
@@ -175,13 +179,12 @@ def test_a_letter_may_be_told_near_where_the_teacher_tells_it() -> None:
 
 def test_the_stem_s_layout_changes_no_output() -> None:
     torch.manual_seed(0)
-    fast = TINY.net("abc").eval()
-    plain = TINY.net("abc").eval()
-    plain.load_state_dict(fast.state_dict())
-    plain.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    plain, quick = (ReaderNet(ReaderSizes(num_classes=5, **TINY)).eval() for _ in range(2))
+    quick.load_state_dict(plain.state_dict())
+    fast(quick)
     images, widths = torch.rand(3, 1, 40, 64), torch.tensor([64, 40, 9])
     with torch.inference_mode():
-        torch.testing.assert_close(fast(images, widths)[0], plain(images, widths)[0], atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(quick(images, widths)[0], plain(images, widths)[0], atol=1e-5, rtol=1e-4)
 
 
 def test_a_pool_waits_for_pages_and_tells_what_ended_them() -> None:
