@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pymupdf
 import torch
 from PIL import Image
 
@@ -97,15 +96,12 @@ class Pages:
 
 def _rasterised(sheet: Sheet, dpi: float) -> PagePicture:
     glyphs = extract(sheet)
-    matrix = pymupdf.Matrix(dpi / 72, dpi / 72)
-    drawn = sheet.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0)
-    pixels = np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
     share = 999 / np.array([sheet.width_pt, sheet.height_pt] * 2)
     blocks = [
         (text, tuple((np.asarray(box) * share).round().clip(0, 999).astype(int).tolist()))
         for text, box in paragraphs(glyphs)
     ]
-    return PagePicture(pixels=pixels, text=glyphs.text, blocks=tuple(blocks), dpi=dpi)
+    return PagePicture(pixels=sheet.grey(dpi / 72), text=glyphs.text, blocks=tuple(blocks), dpi=dpi)
 
 
 def write(pages: Pages, out: Path, kinds: list[str]) -> None:

@@ -28,6 +28,7 @@ from ocr.orientation.net import FIRST, SECOND
 from ocr.training.augment.degrade import degraded_page
 from ocr.training.pages.compose import composed
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
+from ocr.training.pages.page_truth import Sheet
 
 _CHANNELS = (12, 24, 24)
 _PIECES = 40
@@ -90,13 +91,12 @@ def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, 
                 with pymupdf.open(rng.choice(files)) as document:
                     page = document[rng.randrange(len(document))]
                     if _is_level(page):
-                        yield _drawing(page.get_displaylist(), max(page.rect.width, page.rect.height)), True
+                        yield _drawing(Sheet.of(page)), True
             elif kind < _SHARES[1]:
-                sheet = composed(rng, source)
-                yield _drawing(sheet.display, max(sheet.width_pt, sheet.height_pt)), True
+                yield _drawing(composed(rng, source)), True
             elif kind < _SHARES[2]:
                 with _other_script(rng) as document:
-                    yield _drawing(document[0].get_displaylist(), 842), True
+                    yield _drawing(Sheet.of(document[0])), True
             else:
                 yield lambda side_px: pictures.page(rng, round(0.7 * side_px), round(side_px)), False
         except USELESS_DRAW:
@@ -168,16 +168,8 @@ def _is_level(page: "pymupdf.Page") -> bool:
     return total >= _MIN_CHARS and sum(n for x, n in lengths if x > 0.99) >= _LEVEL_SHARE * total
 
 
-def _drawing(display: "pymupdf.DisplayList", side_pt: float) -> Draw:
-    def draw(side_px: float) -> UInt8Array:
-        scale = side_px / side_pt
-        pixmap = display.get_pixmap(
-            matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
-        )
-        rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
-        return np.array(rows[:, : pixmap.width])
-
-    return draw
+def _drawing(sheet: Sheet) -> Draw:
+    return lambda side_px: sheet.grey(side_px / max(sheet.width_pt, sheet.height_pt))
 
 
 def _other_script(rng: random.Random) -> "pymupdf.Document":

@@ -56,6 +56,12 @@ class Sheet:
     def of(cls, page: pymupdf.Page) -> "Sheet":
         return cls(display=page.get_displaylist(), width_pt=page.rect.width, height_pt=page.rect.height)
 
+    def grey(self, scale: float) -> npt.NDArray[np.uint8]:
+        """Returns the page at so many pixels a point, [H, W]; 255 is paper."""
+        matrix = pymupdf.Matrix(scale, scale)
+        drawn = self.display.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0)
+        return np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.stride)[:, : drawn.width]
+
 
 class UnreadableError(Exception):
     """The page's text layer cannot serve as truth (vertical text, unmapped characters)."""
