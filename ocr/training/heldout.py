@@ -75,7 +75,11 @@ class Pages:
             return replace(clean, pixels=degraded_page(clean.pixels, self._rng.uniform(1.0, 3.0)))
         for _ in range(_TRIES):
             try:
-                page = self._real() if kind == "real" and source.documents else self._composed()
+                if kind == "real" and source.documents:
+                    page = self._real()
+                else:
+                    sheet = composed(self._rng, self._rng.choice(self._sources))
+                    page = _rasterised(sheet, self._rng.choice([150, 200]))
             except USELESS_DRAW:
                 continue
             if page is not None and low <= len(page.text) <= high:
@@ -88,10 +92,6 @@ class Pages:
                 return None
             self._drawn.add(name)
             return _rasterised(sheet, self._rng.choice([150, 175, 200]))
-
-    def _composed(self) -> PagePicture:
-        sheet = composed(self._rng, self._rng.choice(self._sources))
-        return _rasterised(sheet, self._rng.choice([150, 200]))
 
 
 def _rasterised(sheet: Sheet, dpi: float) -> PagePicture:

@@ -103,8 +103,11 @@ def _build_family(
     for style, file_name in files.items():
         data = _find(file_name, (packages[name] for name in names)).read_bytes()
         name = file_name.replace(" ", "")
-        if entry.get("dots"):
-            height_px, radius = _dots(entry)
+        dots = entry.get(
+            "dots"
+        )  # of a printer that prints them: the pixels of a line, and a dot's radius in them
+        if isinstance(dots, dict):
+            height_px, radius = int(dots["height_px"]), float(dots["radius"])
             small = dotted(data, REQUIRED, height_px=height_px, radius=radius)
             name = f"{Path(name).stem}-{height_px}-{radius * 100:.0f}.ttf"
         else:
@@ -125,13 +128,6 @@ def _build_family(
         "licence": "; ".join(licences),
         "styles": styles,
     }
-
-
-def _dots(entry: Mapping[str, object]) -> tuple[int, float]:
-    """The pixels of a line of a printer that prints dots, and the radius of a dot in them."""
-    dots = entry["dots"]
-    assert isinstance(dots, dict)
-    return int(dots["height_px"]), float(dots["radius"])
 
 
 def _find(file_name: str, packages: Iterable[Package]) -> Path:

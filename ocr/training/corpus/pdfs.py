@@ -154,7 +154,8 @@ def _candidates(
             continue
         if path.is_symlink() or path.stat().st_size > limits.max_source_bytes:
             continue
-        data, pages = trim(_read(path), vocabulary, limits)
+        whole = path.read_bytes()
+        data, pages = trim(gzip.decompress(whole) if path.suffix == ".gz" else whole, vocabulary, limits)
         if pages:
             per_folder[path.parent] = per_folder.get(path.parent, 0) + 1
             split = _split(f"{package.name}:{path.parent}")
@@ -165,11 +166,6 @@ def _split(folder: str) -> str:
     """Returns the split of a folder. All its documents share one, as they often share their text."""
     share = int.from_bytes(hashlib.sha256(folder.encode()).digest()[:4], "big") / 2**32
     return "valid" if share < VALID_SHARE else "train"
-
-
-def _read(path: Path) -> bytes:
-    data = path.read_bytes()
-    return gzip.decompress(data) if path.suffix == ".gz" else data
 
 
 def trim(data: bytes, vocabulary: Collection[str], limits: PdfLimits) -> tuple[bytes, int]:

@@ -55,7 +55,8 @@ class LinePages:
                     return self._marked(rng, drawn, WIDTH_PX, HEIGHT_PX)
                 return drawn
             if self.source.documents and rng.random() < real:
-                return self._real(rng)
+                with self.source.real(rng) as (sheet, _):
+                    return self._drawn(rng, sheet)
             if rng.random() < _SMALL:
                 return self._drawn(rng, small(rng, self.source))
             return self._drawn(rng, composed(rng, self.source))
@@ -97,10 +98,6 @@ class LinePages:
     def _words(self, rng: random.Random) -> str:
         source = self.source.text
         return source.phrase(rng, source.category(rng), rng.choice((1, 2, 2, 3, 4, 6)))
-
-    def _real(self, rng: random.Random) -> DrawnPage | None:
-        with self.source.real(rng) as (sheet, _):
-            return self._drawn(rng, sheet)
 
     def _drawn(self, rng: random.Random, sheet: Sheet) -> DrawnPage | None:
         """Returns what a canvas shows of a sheet: all of it, or a window. None where no line is whole."""

@@ -54,7 +54,9 @@ class Pictures:
             elif kind == "several":
                 self._lay_out(rng, image)
             elif kind == "drawing":
-                _insert(rng, image, drawing(rng, *_part(rng, image.size)))
+                wide, high = int(width_px * rng.uniform(0.3, 0.95)), int(height_px * rng.uniform(0.2, 0.9))
+                corner = rng.randint(0, width_px - wide), rng.randint(0, height_px - high)
+                image.paste(drawing(rng, wide, high), corner)
         if rng.random() < (0.6 if kind == "blank" else 0.25):
             for _ in range(rng.randint(1, 3)):
                 rng.choice(WEAR)(rng, image)
@@ -112,12 +114,3 @@ def _printed(rng: random.Random, image: Image.Image) -> Image.Image:
 
 def _texture(rng: random.Random, width_px: int, height_px: int) -> Image.Image:
     return Image.fromarray(texture(rng, width_px, height_px))
-
-
-def _part(rng: random.Random, size: tuple[int, int]) -> tuple[int, int]:
-    return int(size[0] * rng.uniform(0.3, 0.95)), int(size[1] * rng.uniform(0.2, 0.9))
-
-
-def _insert(rng: random.Random, image: Image.Image, picture: Image.Image) -> None:
-    free = image.width - picture.width, image.height - picture.height
-    image.paste(picture, (rng.randint(0, free[0]), rng.randint(0, free[1])))

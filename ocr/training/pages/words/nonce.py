@@ -7,7 +7,7 @@ import random
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import accumulate
 
 _SHORTEST, _LONGEST = 2, 14
@@ -66,8 +66,18 @@ class Nonce:
         return word[0].upper() + word[1:] if rng.random() < self._capitals else word
 
     def paragraph(self, rng: random.Random, max_chars: int) -> str:
-        """Returns sentences made only of invented words."""
-        return _sentences(rng, max_chars, lambda: self.dressed(rng))
+        """Returns sentences made only of invented words, of up to max_chars characters, cut at a word."""
+        text: list[str] = []
+        length, size = rng.randint(min(max_chars, 60), max_chars), 0
+        while size < length:
+            words = (
+                self.dressed(rng) + ("," if rng.random() < 0.08 else "") for _ in range(rng.randint(3, 18))
+            )
+            sentence = " ".join(words).rstrip(",") + rng.choices(".?!;:", [20, 1, 1, 1, 1])[0]
+            text.append(sentence[0].upper() + sentence[1:])
+            size += len(sentence) + 1
+        whole = " ".join(text)
+        return whole if len(whole) <= max_chars else whole[:max_chars].rsplit(" ", 1)[0]
 
     def disguise(self, rng: random.Random, text: str, share: float = 0.7) -> str:
         """Returns the text with most of its longer words replaced, capitals kept: grammar without meaning."""
@@ -80,19 +90,6 @@ class Nonce:
             return made.upper() if word.isupper() else made.capitalize() if word[0].isupper() else made
 
         return _WORD.sub(replace, text)
-
-
-def _sentences(rng: random.Random, max_chars: int, word: Callable[[], str]) -> str:
-    """Returns sentences of up to about max_chars characters, cut at a word."""
-    text: list[str] = []
-    length, size = rng.randint(min(max_chars, 60), max_chars), 0
-    while size < length:
-        words = [word() + ("," if rng.random() < 0.08 else "") for _ in range(rng.randint(3, 18))]
-        sentence = " ".join(words).rstrip(",") + rng.choices(".?!;:", [20, 1, 1, 1, 1])[0]
-        text.append(sentence[0].upper() + sentence[1:])
-        size += len(sentence) + 1
-    whole = " ".join(text)
-    return whole if len(whole) <= max_chars else whole[:max_chars].rsplit(" ", 1)[0]
 
 
 def stem(rng: random.Random) -> str:
