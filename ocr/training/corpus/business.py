@@ -22,7 +22,7 @@ _SIGNS = ("€", "$", "£", "EUR ", "CHF ", "USD ", "kr ", "Kč ", "zł ", "R$ "
 _DATES = ("%d.%m.%Y", "%d/%m/%Y", "%Y-%m-%d", "%m/%d/%Y", "%d.%m.%y", "%d %b %Y", "%B %d, %Y", "%d-%m-%Y")
 
 
-class Writer:
+class LocaleWriter:
     """Writes short pieces in the manner of one locale."""
 
     def __init__(self, locale: str, rng: random.Random) -> None:
@@ -110,7 +110,7 @@ class Writer:
 def paragraphs(count: int, characters: str, seed: int = _SEED) -> list[str]:
     """Returns paragraphs all of whose characters are known. characters: without the space."""
     rng, known = random.Random(seed), {*characters, " "}
-    writers = [Writer(locale, rng) for locale in LOCALES]
+    writers = [LocaleWriter(locale, rng) for locale in LOCALES]
     found: list[str] = []
     while len(found) < count:
         made = rng.choice(writers).paragraph()
