@@ -27,7 +27,8 @@ _OVERLAP = 0.5  # of the narrower of two lines of a block, one above the other
 _BESIDE = 0.12  # blocks that overlap by less of the narrower one stand side by side
 _FEW_LINES = 2  # fewer lines than these are no block of running text by themselves
 _SIDE_BY_SIDE = 0.25  # of the lower one: units that share more of their height stand side by side
-_SPACE = 1.0  # white between words of a torn line, as of faint typescript, is narrower
+# White between pieces of a torn line is narrower: where lines above and below say nothing, or run over it.
+_SPACE, _TORN = 1.0, 2.0
 _LABELLED = 0.5  # of a block's lines: with so many beside short ones it is the rows of a table
 
 Box = tuple[float, float, float, float]
@@ -51,7 +52,9 @@ def in_reading_order(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
 
 
 def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
-    blocks = _blocks(sorted(lines, key=lambda line: line.middle))
+    whole = [(_as_one(row), row) for row in _whole(lines)]
+    pieces = {id(line): row for line, row in whole}
+    blocks = _blocks(sorted((line for line, _ in whole), key=lambda line: line.middle))
     full = [block for block in blocks if _is_running(block)]
     short = [line for block in blocks if not _is_running(block) for line in block]
     running = [block for block in full if not _is_labelled(block, short)]
@@ -65,7 +68,39 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
         others = [line for line in others if not any(line in row for row in rows)]
         units.append(_unit(rows, is_running=True))
     units += _row_units(others, [unit.box for unit in units])
-    return [unit.rows for unit in _sorted(units)]
+    return [
+        [[piece for line in row for piece in pieces[id(line)]] for row in unit.rows]
+        for unit in _sorted(units)
+    ]
+
+
+def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
+    """Returns the lines, as one those between which is white that a line above or below runs over: no column's."""
+    ordered = sorted(lines, key=lambda line: line.left)
+    left, right, middle = np.array([(it.left, it.right, it.middle) for it in ordered]).reshape(-1, 3).T
+    rows: list[list[TextLine]] = []
+    for line in ordered:
+        row = next((it for it in rows if _may_go_on(it[-1], line)), None)
+        apart = np.abs(middle - line.middle)
+        is_near = (ONE_ROW * line.size < apart) & (apart < _PITCH * line.size)
+        if row is not None and (is_near & (left < row[-1].right) & (line.left < right)).any():
+            row.append(line)
+        else:
+            rows.append([line])
+    return rows
+
+
+def _may_go_on(line: TextLine, after: TextLine) -> bool:
+    return after.left - line.right < _TORN * after.size and _is_one_row(line, after)
+
+
+def _as_one(row: Sequence[TextLine]) -> TextLine:
+    """Returns pieces of a level line as one."""
+    if len(row) == 1:
+        return row[0]
+    left, right = row[0].left, max(line.right for line in row)
+    baseline = np.full(right - left, median(line.middle for line in row), np.float32)
+    return TextLine(left=left, right=right, baseline=baseline, size=median(line.size for line in row))
 
 
 def _blocks(lines: Sequence[TextLine]) -> list[list[TextLine]]:

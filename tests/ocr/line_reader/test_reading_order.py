@@ -80,5 +80,13 @@ def test_a_wide_space_that_the_next_lines_run_over_parts_no_row() -> None:
     assert order([*text, *torn]) == ["a0", "a1", "a2", "short.|The next", "a4", "a5"]
 
 
+def test_rows_that_were_cut_at_spaces_one_below_the_other_are_whole() -> None:
+    """Each side is several lines of running text; the rows above and below run over the white."""
+    cut = [("l0", 50, 300, 178), ("r0", 322, 550, 178), ("l1", 50, 310, 204), ("r1", 332, 550, 204)]
+    above, below = column("a", 50, 100, 3, 500), column("b", 50, 230, 4, 500)
+    rows = ["a0", "a1", "a2", "l0|r0", "l1|r1", "b0", "b1", "b2", "b3"]
+    assert order([*above, *cut, *below]) == rows
+
+
 def test_no_lines_have_no_order() -> None:
     assert in_reading_order([]) == []
