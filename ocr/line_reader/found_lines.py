@@ -1,6 +1,6 @@
 """A line of text on a page, as found: its ends, its baseline and its type size; and as read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -9,7 +9,14 @@ import numpy.typing as npt
 from ocr.imaging.measures import ASCENT, DESCENT
 
 Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 Box = tuple[float, float, float, float]
+
+# In type sizes: the band above the baseline in which ink of a line is looked for; what reaches so far beyond it is a
+# rule beside the line.
+TOP, BOTTOM = 0.62, 0.02
+ABOVE_LETTERS, BELOW_LETTERS = 0.9, 0.3
+_SAMPLES = 12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +37,24 @@ class TextLine:
     def middle(self) -> float:
         """The baseline's height in the middle of the line."""
         return float(np.median(self.baseline))
+
+    def between(self, left: int, right: int, slope: float = 0.0) -> "TextLine":
+        """Returns the line cut or lengthened to these ends; beyond its own the baseline goes on with this slope."""
+        x = np.arange(left - self.left, right - self.left)
+        own = np.clip(x, 0, len(self.baseline) - 1)
+        baseline = (self.baseline[own] + slope * (x - own)).astype(np.float32)
+        return replace(self, left=left, right=right, baseline=baseline)
+
+    def band(self, darkness: Floats, columns: Ints, above: float = TOP, below: float = -BOTTOM) -> Floats:
+        """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.
+
+        darkness: the page's, [H, W]. above, below: how far the rows reach from the baseline, in type sizes.
+        """
+        offsets = np.linspace(-above * self.size, below * self.size, _SAMPLES, dtype=np.float32)
+        base = self.baseline[np.clip(columns - self.left, 0, len(self.baseline) - 1)]
+        rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
+        pixels: Floats = darkness[rows, columns[None]]
+        return pixels
 
     def box_of(self, word: "LineWord") -> tuple[float, float, float, float]:
         """Returns the bounds of one of its words, ascenders and descenders included, as of the line's."""

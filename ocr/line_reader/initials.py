@@ -46,7 +46,11 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
         if initial.confidence < _SURE or len(letter) != 1 or not letter.isupper():
             continue
         cut = dict(
-            zip(map(id, beside), reader.read(darkness, [_from(own.line, x1) for own in beside]), strict=True)
+            zip(
+                map(id, beside),
+                reader.read(darkness, [own.line.between(x1, own.line.right) for own in beside]),
+                strict=True,
+            )
         )
         lines = [
             _joined(cut.get(id(own), own), letter, x0, initial.confidence)
@@ -91,16 +95,10 @@ def _is_beside(line: TextLine, box: Pixels) -> bool:
     return box[1] < line.middle and line.middle - _CAPITAL * line.size < box[3]
 
 
-def _from(line: TextLine, left: int) -> TextLine:
-    """Returns the part of a line that begins there."""
-    return replace(line, left=left, baseline=line.baseline[left - line.left :])
-
-
 def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLine:
     """Returns a line with its initial, which begins at `left`."""
     line = read.line
-    before = np.full(max(0, line.left - left), line.baseline[0], np.float32)
-    whole = replace(line, left=min(left, line.left), baseline=np.concatenate([before, line.baseline]))
+    whole = line.between(min(left, line.left), line.right)
     words, text = list(read.words), read.text.lstrip()
     if len(words) > 1 and not any(map(str.isalnum, words[0].text)):  # a part of the initial, read as a mark
         text = text.removeprefix(words[0].text).lstrip()

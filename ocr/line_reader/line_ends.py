@@ -5,26 +5,20 @@ Lines of one row between which there is no more white than beside a point are on
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import Floats, TextLine
-
-Ints = npt.NDArray[np.int64]
+from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, Floats, Ints, TextLine
 
 # In type sizes.
 _REACH = 1.6  # more ink than a few letters is not the line's
 _LETTER_GAP, _FIRST_GAP = 0.25, 0.2  # white within a word, and up to the first letter that was missed
 _LEAST = 0.25  # less is on the line's image as it is
 _OWN = 4.0  # so much of the line tells how dark its ink is
-_TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which ink is looked for
 _INK = 0.35  # of the line's contrast
 _FAINT = 0.1  # differences in darkness that are no ink
-_ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3  # what reaches so far is a rule beside the line
-_SAMPLES = 8
 # Lines are one if the baselines of their ends differ by less, and their sizes are so much alike. The finder tells of
 # ends within half a type size.
 _ONE_LINE, _ALIKE, _NEAR = 0.2, 1.5, 0.5
@@ -71,8 +65,8 @@ def _are_one(darkness: Floats, line: TextLine, after: TextLine) -> bool:
         max(line.left, min(line.right, after.left) - near),
         min(after.right, max(line.right, after.left) + near),
     )
-    pixels = _band(darkness, line, columns, _CAPITALS)
-    paper, ink = np.quantile(_band(darkness, line, np.arange(*_last(line, line.right))), (0.3, 0.97))
+    pixels = line.band(darkness, columns, _CAPITALS)
+    paper, ink = np.quantile(line.band(darkness, np.arange(*_last(line, line.right))), (0.3, 0.97))
     inked = np.flatnonzero(pixels.max(0) > paper + _INK * (ink - paper))
     return bool(np.diff(inked, prepend=-1, append=len(columns)).max() <= _PIECE_GAP * small)
 
@@ -106,14 +100,7 @@ def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[in
 def _lengthened(darkness: Floats, line: TextLine, first: int, end: int) -> TextLine:
     before = _missed(darkness, line, np.arange(line.left - 1, first - 1, -1))
     after = _missed(darkness, line, np.arange(line.right, end))
-    if not before and not after:
-        return line
-    return replace(
-        line,
-        left=line.left - before,
-        right=line.right + after,
-        baseline=np.pad(line.baseline, (before, after), mode="edge"),
-    )
+    return line.between(line.left - before, line.right + after)
 
 
 def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
@@ -121,21 +108,18 @@ def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
 
     Ink that goes on as far as they do is no letter either.
     """
-    if (
-        not len(columns)
-        or np.ptp(_band(darkness, line, columns[: math.ceil(_FIRST_GAP * line.size)])) < _FAINT
-    ):
+    if not len(columns) or np.ptp(line.band(darkness, columns[: math.ceil(_FIRST_GAP * line.size)])) < _FAINT:
         return 0
-    own = _band(darkness, line, np.arange(*_last(line, columns[0])))
+    own = line.band(darkness, np.arange(*_last(line, columns[0])))
     paper, ink = np.quantile(own, (0.3, 0.97))
     level = paper + _INK * (ink - paper)
-    inked = np.flatnonzero(_band(darkness, line, columns).max(0) > level)
+    inked = np.flatnonzero(line.band(darkness, columns).max(0) > level)
     gaps = np.diff(inked, prepend=-1, append=len(columns))
     wide = np.flatnonzero(gaps > _LETTER_GAP * line.size)
     if not len(wide) or not wide[0]:
         return 0
     found = int(inked[wide[0] - 1]) + 1
-    beyond_letters = _band(darkness, line, columns[:found], _ABOVE_LETTERS, _BELOW_LETTERS)
+    beyond_letters = line.band(darkness, columns[:found], ABOVE_LETTERS, BELOW_LETTERS)
     is_rule = bool((beyond_letters.min(0) > level).any())
     return found if found > _LEAST * line.size and not is_rule else 0
 
@@ -148,16 +132,3 @@ def _last(line: TextLine, end: int) -> tuple[int, int]:
         if end < line.left
         else (max(line.right - own, line.left), line.right)
     )
-
-
-def _band(
-    darkness: Floats, line: TextLine, columns: Ints, above: float = _TOP, below: float = -_BOTTOM
-) -> Floats:
-    """Returns rows of a line's pixels, [8, columns]; the baseline goes on level beyond its ends.
-
-    above, below: how far the rows reach from the baseline, in type sizes.
-    """
-    offsets = np.linspace(-above * line.size, below * line.size, _SAMPLES, dtype=np.float32)
-    base = line.baseline[np.clip(columns - line.left, 0, len(line.baseline) - 1)]
-    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
-    return np.asarray(darkness[rows, columns[None]], np.float32)

@@ -5,12 +5,12 @@ stand one below the other over many rows.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
 from ocr.line_reader.levelling import levelled
 
 # In type sizes.
@@ -22,12 +22,10 @@ _PITCH = 2.4  # rows of a column follow each other more closely
 # which are shorter.
 _ONE_ROW, _BESIDE, _LONG = 0.4, 0.75, 6.0
 _WIDEST = 3.0  # wider white says little about where the gutter is
-_TOP, _BOTTOM = 0.62, 0.02  # the band above the baseline in which gaps are looked for
 # A rule between columns is this narrow, and blurred as far to its sides: it counts as white. Unlike a letter it goes
 # on above ascenders and below descenders.
 _RULE, _BESIDE_RULE = 0.2, 0.12
-_ABOVE_LETTERS, _BELOW_LETTERS = 0.9, 0.3
-_BEYOND_LETTERS = ((_ABOVE_LETTERS, -_BELOW_LETTERS), (_TOP, -0.5), (1.1, _BOTTOM))
+_BEYOND_LETTERS = ((ABOVE_LETTERS, BELOW_LETTERS), (TOP, 0.5), (1.1, -BOTTOM))
 _SPECK = 0.06  # narrower ink is none
 # Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
 _AS_WIDE = 0.55
@@ -37,7 +35,6 @@ _WIDER = 1.5
 _WHITE = 0.22
 # Rows with text on both sides: of gutters that are mostly wider than the spaces of their lines, and of others.
 _LEAST_ROWS, _MANY_ROWS, _MOSTLY = 6, 12, 0.6
-_SAMPLES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
         return []
-    pixels = _band(darkness, line, left, right, _TOP, _BOTTOM)
+    pixels = line.band(darkness, np.arange(left, right))
     paper, ink = np.quantile(pixels, (0.3, 0.97))
     level = paper + _WHITE * (ink - paper)
     is_white = pixels.max(0) < level
@@ -98,24 +95,13 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     ]
 
 
-def _band(
-    darkness: Floats, line: TextLine, left: int, right: int, above: float, below: float
-) -> npt.NDArray[np.float32]:
-    """Returns rows of a line's pixels, [12, right - left]. above, below: of the baseline, in type sizes."""
-    offsets = np.linspace(-above * line.size, -below * line.size, _SAMPLES, dtype=np.float32)
-    base = line.baseline[left - line.left : right - line.left]
-    rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
-    found: npt.NDArray[np.float32] = darkness[rows, np.arange(left, right)[None]]
-    return found
-
-
 def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: float) -> bool:
     """Returns whether the stroke between two columns of pixels goes on beyond the line's letters.
 
     It may begin or end beside them, as at a column's first and last line, and then goes on far to its other side.
     """
     ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
-    bands = (_band(darkness, line, *ends, above, below) for above, below in _BEYOND_LETTERS)
+    bands = (line.band(darkness, np.arange(*ends), above, below) for above, below in _BEYOND_LETTERS)
     return any((pixels.max(1) > level).all() for pixels in bands)
 
 
@@ -200,8 +186,8 @@ def _gutters(gaps: Sequence[_Gap]) -> list[_Gutter]:
 def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float]:
     """Returns the widest stretch of a gap without ink above or below the band that was searched, such as of quotes."""
     left, right = round(gap.x0), round(gap.x1)
-    pixels = _band(darkness, line, left, right, _ABOVE_LETTERS, -_BELOW_LETTERS)
-    paper, ink = np.quantile(_band(darkness, line, line.left, line.right, _TOP, _BOTTOM), (0.3, 0.97))
+    pixels = line.band(darkness, np.arange(left, right), ABOVE_LETTERS, BELOW_LETTERS)
+    paper, ink = np.quantile(line.band(darkness, np.arange(line.left, line.right)), (0.3, 0.97))
     level = paper + _WHITE * (ink - paper)
     inked = pixels.max(0) > level
     beside = max(1, round(_BESIDE_RULE * line.size))
@@ -217,7 +203,5 @@ def _cut(line: TextLine, gaps: Sequence[tuple[float, float]]) -> Iterator[TextLi
     for x0, x1 in [*sorted(set(gaps)), (float(line.right), float(line.right))]:
         right = round(x0)
         if right > left:
-            yield replace(
-                line, left=left, right=right, baseline=line.baseline[left - line.left : right - line.left]
-            )
+            yield line.between(left, right)
         left = round(x1)

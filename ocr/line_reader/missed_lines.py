@@ -171,7 +171,10 @@ def with_missed(
             if row.height < least_px:
                 continue
             if (before := _that_goes_on(lines, row, look.scale)) is not None:
-                longer = _lengthened(before.line, row, look.scale, slope, darkness.shape[1])
+                line = before.line
+                left = min(line.left, max(0, int((row.x0 - 1) / look.scale)))
+                right = max(line.right, min(darkness.shape[1], math.ceil((row.x1 + 1) / look.scale)))
+                longer = line.between(left, right, slope)
                 again = reader.read(darkness, [longer])
                 if again and _is_more(again[0], before):
                     lines[lines.index(before)] = again[0]
@@ -250,19 +253,6 @@ def _is_spanned(lines: Iterable[ReadLine], line: TextLine, left: float, right: f
         and read.line.right > right + line.size
         for read in lines
     )
-
-
-def _lengthened(line: TextLine, row: Piece, scale: float, slope: float, width: int) -> TextLine:
-    """Returns a line that reaches over a row beside it too, on a page of this width."""
-    before = max(0, line.left - max(0, int((row.x0 - 1) / scale)))
-    after = max(0, min(width, math.ceil((row.x1 + 1) / scale)) - line.right)
-    parts = (
-        line.baseline[0] - slope * np.arange(before, 0, -1),
-        line.baseline,
-        line.baseline[-1] + slope * np.arange(1, after + 1),
-    )
-    baseline = np.concatenate(parts).astype(np.float32)
-    return replace(line, left=line.left - before, right=line.right + after, baseline=baseline)
 
 
 def _line(

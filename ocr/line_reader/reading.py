@@ -31,6 +31,8 @@ _SMALL_SIZE_PX, _GOOD_SIZE_PX = 6.5, 11.0
 # Strips and banners, such as till rolls, chats and pages of the web, are so many times as long as wide; and their
 # narrower side in the finder's input.
 _STRIP, _STRIP_PX = 4, 400
+# Longer sides to which a page without lines is reduced in turn: A4 with letters of 40 to 400 points has some then.
+_SIDES_PX = (600, 300, 100, 50)
 # A page that is reduced so much is looked at again from near where nothing was found.
 _FAR_SCALE, _CLOSE_SCALE = 0.2, 0.5
 # Of 90 pages with photographs and without print none has a line with more than 0.59: a hole is like a 0, a pillar like
@@ -85,6 +87,12 @@ class LineReader:
             looks.append(self._look(half, first.scale / 2, darkness.shape[1]))
         lines = merged(looks, lambda lines: self._sure_letters(darkness, lines))
         return joined(darkness, lengthened(darkness, parted(darkness, lines)))
+
+    def shows_large_print(self, darkness: Floats) -> bool:
+        """Returns whether letters or digits are read on the page, [H, W], once it is reduced, as those of a poster."""
+        scales = (side / max(darkness.shape) for side in _SIDES_PX if side < max(darkness.shape))
+        pages = (_reduced(darkness, scale, Image.Resampling.BOX) for scale in scales)
+        return any(self._sure_letters(page, self.find(page)) for page in pages)
 
     def _first_look(self, darkness: Floats) -> Look:
         """Returns the lines of a page seen from so near that its small print is found."""
@@ -190,13 +198,13 @@ def _is_sure(read: ReadLine) -> bool:
     return read.confidence > _SURE and any(map(str.isalnum, read.text))
 
 
-def _reduced(page: Floats, scale: float) -> Floats:
+def _reduced(page: Floats, scale: float, by: Image.Resampling = Image.Resampling.BILINEAR) -> Floats:
     """Returns the page [H, W] at a smaller scale; as it is at 1."""
     page = np.ascontiguousarray(page, np.float32)
     if scale >= 1:
         return page
     height, width = (max(1, round(side * scale)) for side in page.shape)
-    return np.asarray(Image.fromarray(page).resize((width, height), Image.Resampling.BILINEAR))
+    return np.asarray(Image.fromarray(page).resize((width, height), by))
 
 
 def _marks(images: Sequence[_Piece], lines: Sequence[TextLine]) -> list[Marks | None]:

@@ -10,7 +10,6 @@ from ocr.line_reader.faint_print import are_faint, darkened, darkness_between
 from ocr.line_reader.found_lines import Box, ReadLine, TextLine, shared
 from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
-from ocr.line_reader.large_print import shows_large_print
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.missed_lines import PageInk, with_missed
@@ -68,7 +67,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         parsed = _on_page(parsed, rendered, grey)
         seen = [read.line for read in (*upright, *rules)] if lines else []
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD
-        is_large = not parsed.text.strip() and shows_large_print(grey, reader)
+        is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
     timings = (*render_timings(rendered), single("lines", watch.seconds))
     result = unread(result_of(rendered, parsed, status, timings, confidence=confidence if lines else None))
@@ -168,7 +167,7 @@ def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
         darkness = darkness_of(rendered.ink)
         parsed = page_text(reader.read(darkness, reader.find(darkness)))
         words = _on_page(parsed, rendered, rendered.ink).words
-        shows_print = bool(words) or shows_large_print(rendered.ink, reader)
+        shows_print = bool(words) or reader.shows_large_print(darkness)
     return SeenWords(words=words, shows_print=shows_print, seconds=watch.seconds)
 
 
