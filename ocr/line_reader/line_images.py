@@ -17,7 +17,8 @@ _BESIDE = 0.25  # the same, of the paper at a line's ends
 _SMOOTH = 3.0  # over this many type sizes a baseline is evened out
 MAX_HALVINGS, WORTH_HALVING = 2, 1.1
 # Where a line that is too long may be cut: in the whitest stretch of this width among the last pixels that fit.
-_GAP_PX, _SEARCHED_PX = 24, 500
+# And there between two letters.
+_GAP_PX, _SEARCHED_PX, _LETTER_GAP_PX = 24, 500, 3
 # Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
 QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
 LEAST_CONTRAST, RANGE = 0.06, (-0.3, 1.3)
@@ -94,7 +95,8 @@ def pieces(image: Floats) -> Iterator[Floats]:
     while image.shape[1] > MAX_WIDTH_PX:
         ink = image[:, MAX_WIDTH_PX - _SEARCHED_PX : MAX_WIDTH_PX].sum(0)
         whitest = int(np.convolve(ink, np.ones(_GAP_PX), "valid").argmin())
-        end = MAX_WIDTH_PX - _SEARCHED_PX + whitest + _GAP_PX // 2
+        between = np.convolve(ink, np.ones(_LETTER_GAP_PX), "same")[whitest : whitest + _GAP_PX]
+        end = MAX_WIDTH_PX - _SEARCHED_PX + whitest + int(between.argmin())
         yield image[:, :end]
         image = image[:, end:]
     yield image

@@ -23,7 +23,8 @@ from ocr.line_reader.reading import LineReader
 from ocr.paragraphs.line_tables import Rule
 
 # Pages are analysed with about so many pixels, A4 at 90 dpi: pen strokes are two of them wide, and it takes some 15 ms.
-_ANALYSIS_PX = 750_000
+# Of strips, which are so many times as long as wide, that holds for each such part.
+_ANALYSIS_PX, _STRIP = 750_000, 4
 # A quarter as high and as wide, for type that is higher than so many of its pixels.
 _COARSE_PX, _COARSE_LEAST_PX = _ANALYSIS_PX // 16, 7
 # Less ink than this share of the page is a mark or two. On 461 photographs and drawings without print more than this
@@ -77,7 +78,8 @@ class PageInk:
     @classmethod
     def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
         """Returns the ink of a page, [H, W] uint8, reduced to at most so many pixels."""
-        scale = min(1.0, math.sqrt(most_px / grey.size))
+        num_px = min(grey.size, _STRIP * min(grey.shape) ** 2)
+        scale = min(1.0, math.sqrt(most_px / num_px))
         height, width = (max(1, round(side * scale)) for side in grey.shape)
         page = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
         found = find_ink(page)

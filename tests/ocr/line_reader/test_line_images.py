@@ -73,3 +73,12 @@ def test_a_long_line_is_cut_in_white() -> None:
     assert MAX_WIDTH_PX - 200 < first.shape[1] < MAX_WIDTH_PX - 150
     assert first.shape[1] + second.shape[1] == image.shape[1]
     assert [part.shape[1] for part in pieces(image[:, :500])] == [500]
+
+
+def test_a_long_line_without_a_space_is_cut_between_letters() -> None:
+    image = np.zeros((HEIGHT_PX, MAX_WIDTH_PX + 400), np.float32)
+    for start in range(0, image.shape[1], 14):
+        image[10:30, start : start + 11] = 1
+    first, second = pieces(image)
+    assert not first[:, -1].any()
+    assert not second[:, 0].any()
