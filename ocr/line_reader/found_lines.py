@@ -84,7 +84,8 @@ class LineWord:
 class ReadLine:
     """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read.
 
-    words: those of text.split(), in its order. is_rule: it is a rule, printed or typed, and has no text.
+    words: those of text.split(), in its order. is_rule: it is a rule, printed or typed, and has no text. hole: how wide
+    the widest of its ink is from which no letter was read, in type sizes.
     """
 
     line: TextLine
@@ -92,6 +93,7 @@ class ReadLine:
     confidence: float
     words: tuple[LineWord, ...] = ()
     is_rule: bool = False
+    hole: float = 0.0
 
     @property
     def num_letters(self) -> int:

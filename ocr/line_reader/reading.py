@@ -14,6 +14,7 @@ from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
 from ocr.line_reader.line_ends import joined, lengthened
+from ocr.line_reader.line_holes import widest_hole
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
@@ -138,12 +139,13 @@ class LineReader:
         texts: list[list[str]] = [[] for _ in lines]
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
-        starts = [0] * len(lines)
+        starts, holes = [0] * len(lines), [0.0] * len(lines)
         for piece in images:
             letters, line = self._letters(piece.image), piece.line
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
+            holes[line] = max(holes[line], widest_hole(piece.image, letters, above=ABOVE, below=BELOW))
             starts[line] += piece.image.shape[1]
         found = [
             ReadLine(
@@ -151,6 +153,7 @@ class LineReader:
                 text=" ".join(filter(None, map(str.strip, texts[number]))),
                 confidence=float(np.mean(chances[number])) if chances[number] else 0.0,
                 words=tuple(words[number]),
+                hole=holes[number],
             )
             for number, line in enumerate(lines)
         ]

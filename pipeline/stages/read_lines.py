@@ -16,6 +16,7 @@ from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
+from ocr.line_reader.unread_letters import shows_letters
 from ocr.types import BoxPx, ParsedText
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings, result_of
@@ -29,6 +30,8 @@ _SCRAP = "a few characters only, which may be none"
 # Faint lines with less are grain, shadows or print of the back. Pieces of one line have less white between them, in
 # type sizes; a line that was looked at again has so much of it where lines were found then.
 _FEWEST_LETTERS, _TORN, _COVERED = 4, 0.6, 0.5
+# In type sizes: of 122 ordinary pages no line has more; of lines that lost four letters in a row four fifths have.
+_HOLE = 0.7
 # Lines are looked for at 100 dpi on A4, at a third of that on A1.
 _LEAST_DPI = 33
 # Of 13 handwritten pages 86% of the ink or more is outside the lines that were read, of 100 printed and typed ones none
@@ -67,13 +70,14 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         parsed = _on_page(parsed, rendered, grey)
         seen = [read.line for read in (*upright, *rules)] if lines else []
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD
+        lacks_letters = any(map(_has_hole, upright)) or (bool(lines) and shows_letters(ink, seen, beside))
         is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
     timings = (*render_timings(rendered), single("lines", watch.seconds))
     result = unread(result_of(rendered, parsed, status, timings, confidence=confidence if lines else None))
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)
-    if is_unread or lacks_faint or lacks_lines:
+    if is_unread or lacks_faint or lacks_lines or lacks_letters:
         result = doubted(result, _UNREAD if is_unread else _MISSED)
     if is_in_doubt(strange, found):
         result = of_no_language(result, [line.line.text for line in written])
@@ -129,6 +133,11 @@ def _is_better(line: ReadLine, before: Sequence[ReadLine]) -> bool:
         sum(read.num_letters * read.confidence for read in lines) for lines in ([line], there)
     )
     return likely > likely_before
+
+
+def _has_hole(read: ReadLine) -> bool:
+    """Returns whether letters within a line were not read."""
+    return read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS
 
 
 def _are_torn(lines: Sequence[ReadLine]) -> bool:

@@ -350,3 +350,45 @@ def test_a_pale_line_that_was_not_found_is_read(
     result = read_lines(page, forgetful)
     assert result.parsed is not None
     assert result.parsed.text.split() == " ".join(NOTICE).split()
+
+
+@pytest.mark.parametrize(("lost", "status"), [(0, "ok"), (6, "doubtful")])
+def test_a_page_that_lost_letters_within_a_line_is_doubtful(
+    monkeypatch: pytest.MonkeyPatch, reader: LineReader, lost: int, status: str
+) -> None:
+    decoded = reader._decoded
+    monkeypatch.setattr(reader, "_decoded", lambda *of: [*(read := decoded(*of))[:9], *read[9 + lost :]])
+    assert read_lines(rendered(LETTER), reader).status == status
+
+
+def test_a_page_of_which_a_fifth_is_in_no_line_is_doubtful(reader: LineReader) -> None:
+    page = rendered(LETTER)
+    assert page.grey is not None
+    note = Image.new("L", (900, 420), 255)
+    said = "Fetch the bread\nbefore eight and\nbring it to the hall\nby the church"
+    ImageDraw.Draw(note).multiline_text((20, 20), said, 0, ImageFont.load_default(52))
+    note = note.rotate(31, expand=True, fillcolor=255)
+    made = Image.fromarray(np.pad(page.grey, ((0, note.height), (0, 0)), constant_values=255))
+    made.paste(note, (0, page.grey.shape[0]))
+    result = read_lines(replace(page, grey=np.asarray(made), height_px=made.height), reader)
+    assert (result.status, result.doubt) == ("doubtful", "text stands on it that was not read")
+
+
+def test_every_line_of_a_long_strip_is_read(reader: LineReader) -> None:
+    """A chat of 800 x 13,000 px: messages, and the small times below them."""
+    made = Image.new("L", (800, 13000), 232)
+    pen, face, small = ImageDraw.Draw(made), ImageFont.load_default(28), ImageFont.load_default(20)
+    written = []
+    for number in range(100):
+        left, top = (30, 220)[number % 2], 20 + 130 * number
+        said = (f"{NOTICE[number % 5]} {number}", f"{7 + number % 15}:{10 + number * 7 % 50}")
+        pen.rounded_rectangle((left, top, left + 540, top + 110), 18, fill=255)
+        pen.text((left + 24, top + 18), said[0], 20, face)
+        pen.text((left + 450, top + 72), said[1], 100, small)
+        written += said
+    page = replace(rendered(LETTER), grey=np.asarray(made), width_px=800, height_px=13000)
+    result = read_lines(page, reader)
+    assert result.parsed is not None
+    read = result.parsed.text.splitlines()
+    assert [line for line in written if line not in read] == []
+    assert result.status == "ok"
