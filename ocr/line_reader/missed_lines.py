@@ -183,7 +183,7 @@ def with_missed(
                     continue
             if row.width < _LEAST_SHAPE * row.height:
                 continue
-            best = _surest(darkness, row, look.scale, slope, reader)
+            best = _surest(darkness, row, look.scale, slope, look.text & ~outside, reader)
             if best is not None and _stands_on_others(best.line, lines):
                 best = None
             if best is not None and _is_sure(best):
@@ -195,11 +195,16 @@ def with_missed(
     return lines, is_doubtful
 
 
-def _surest(darkness: Floats, row: Piece, scale: float, slope: float, reader: LineReader) -> ReadLine | None:
-    """Returns what is read in a row, whether of small letters or of capitals; None for specks."""
+def _surest(
+    darkness: Floats, row: Piece, scale: float, slope: float, covered: Mask, reader: LineReader
+) -> ReadLine | None:
+    """Returns what is read in a row, whether of small letters or of capitals; None for specks.
+
+    covered: the ink of lines, which is none of the row's.
+    """
     found: list[ReadLine] = []
     for letters in (_SMALL_LETTERS, _CAPITALS):
-        line = _line(darkness, row, scale, slope, letters)
+        line = _line(darkness, row, scale, slope, covered, letters)
         found += reader.read(darkness, [line]) if line is not None else []
         if found and found[0].confidence > _SURELY and found[0].num_letters >= _FEWEST:
             break
@@ -258,13 +263,17 @@ def _is_spanned(lines: Iterable[ReadLine], line: TextLine, left: float, right: f
 
 
 def _line(
-    darkness: Floats, row: Piece, scale: float, slope: float, letters: tuple[float, float]
+    darkness: Floats, row: Piece, scale: float, slope: float, covered: Mask, letters: tuple[float, float]
 ) -> TextLine | None:
     """Returns the line that a row's ink shows if most of it is of letters so high; None for specks."""
     height, dense = letters
     x0, y0 = max(0, int((row.x0 - 1) / scale)), max(0, int((row.y0 - 1) / scale))
     window = darkness[y0 : math.ceil((row.y1 + 1) / scale), x0 : math.ceil((row.x1 + 1) / scale)]
-    ink = normalised(window) > _INK
+    places = (
+        np.minimum((start + np.arange(length)) * scale, end - 1).astype(np.intp)
+        for start, length, end in zip((y0, x0), window.shape, covered.shape, strict=True)
+    )
+    ink = (normalised(window) > _INK) & ~covered[np.ix_(*places)]
     down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
     own = np.arange(len(ink))[:, None] + down[None]
     level = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))

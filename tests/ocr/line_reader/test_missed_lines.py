@@ -174,3 +174,15 @@ def test_rules_stand_where_the_page_has_them() -> None:
         (200, 1400, 600), (200, 1400, 1200),
     ]  # fmt: skip
     assert [tuple(round(edge, -1) for edge in box) for box in ink.uprights] == [(300, 1500, 300, 2000)]
+
+
+def test_a_missed_caption_is_read_although_a_frame_joins_it_with_the_line_below() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 40), ROLL[0], fontsize=11)
+        page.draw_line((143, 94), (143, 112), width=0.8)
+        page.insert_text((149, 98), "9. Port of registry", fontsize=7)
+        page.insert_text((153, 110), "Marstal 1926 HX", fontsize=12, fontname="cobo")
+
+    darkness = printed(draw)
+    (first, caption, last), _ = completed(darkness, [its for its in read(darkness) if "Port" not in its.text])
+    assert (first, caption.removeprefix("| "), last) == (ROLL[0], "9. Port of registry", "Marstal 1926 HX")
