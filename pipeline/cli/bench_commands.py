@@ -1,8 +1,9 @@
 """Defines the `bench` commands: parse, load, call, print. Each command imports the heavy modules it needs."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,18 +13,31 @@ if TYPE_CHECKING:
     from pipeline.bench.bench_figures import Figures
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
 @click.group()
 def bench() -> None:
     """Measure how fast parts of ocrbatch are on this machine."""
 
 
-model_option = click.option(
-    "--model",
-    metavar="M",
-    default="small",
-    show_default=True,
-    help='"small", a directory or a hub id; "random": full size with random weights.',
-)
+def _count(name: str, default: int | None, words: str, *, least: int = 1, **more: Any) -> Callable[[F], F]:
+    """Returns an option that takes a whole number. default: shown, None for none."""
+    return click.option(
+        name,
+        type=click.IntRange(least),
+        default=default,
+        show_default=default is not None,
+        help=words,
+        **more,
+    )
+
+
+def _model(words: str) -> Callable[[F], F]:
+    return click.option("--model", metavar="M", default="small", show_default=True, help=words)
+
+
+model_option = _model('"small", a directory or a hub id; "random": full size with random weights.')
 device_option = click.option(
     "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
 )
@@ -36,34 +50,18 @@ output_json_option = click.option(
 
 
 @bench.command("encoder")
-@click.option(
-    "--model",
-    metavar="M",
-    default="small",
-    show_default=True,
-    help='"small", a directory or a hub id, of any family; "random:NAME": published sizes with random weights.',
+@_model(
+    '"small", a directory or a hub id, of any family; "random:NAME": published sizes with random weights.'
 )
 @device_option
 @dtype_option
 @click.option(
     "--arms", metavar="A,B", default="reference,eager,graph", show_default=True, help="Arms to compare."
 )
-@click.option(
-    "--num-prompts", type=click.IntRange(1), default=32, show_default=True, help="Number of images or pages."
-)
-@click.option(
-    "--num-warmups",
-    type=click.IntRange(0),
-    default=3,
-    show_default=True,
-    help="Untimed warm-up batches in every arm.",
-)
-@click.option(
-    "--batch-size", type=click.IntRange(1), default=1, show_default=True, help="Pages encoded at once."
-)
-@click.option(
-    "--max-items", type=click.IntRange(1), default=32, show_default=True, help="Most views in a batch."
-)
+@_count("--num-prompts", 32, "Number of images or pages.")
+@_count("--num-warmups", 3, "Untimed warm-up batches in every arm.", least=0)
+@_count("--batch-size", 1, "Pages encoded at once.")
+@_count("--max-items", 32, "Most views in a batch.")
 @click.option(
     "--budgets",
     type=click.Choice(["default", "auto", "fitted"]),
@@ -79,11 +77,7 @@ output_json_option = click.option(
     help="Random images: (height, width) and their probability.",
 )
 @click.option("--pages", metavar="DIR", help="Use pages of the documents in this folder instead.")
-@click.option(
-    "--frames",
-    type=click.IntRange(1),
-    help="Use random videos of so many frames instead, in the sizes of --buckets.",
-)
+@_count("--frames", None, "Use random videos of so many frames instead, in the sizes of --buckets.")
 @click.option(
     "--memory-limit",
     "memory_limit_mib",
@@ -91,12 +85,12 @@ output_json_option = click.option(
     metavar="MIB",
     help="Most memory for graphs and their buffers.  [default: no limit]",
 )
-@click.option(
+@_count(
     "--ranks",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Spread the encoder over N GPUs, and compare time and results with one GPU's; with --device cpu over "
+    None,
+    "Spread the encoder over N GPUs, and compare time and results with one GPU's; with --device cpu over "
     "processes.",
+    metavar="N",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
@@ -140,24 +134,10 @@ def bench_encoder(
 @click.option(
     "--pages", metavar="DIR", help="Use pages of the documents in this folder instead of random prompts."
 )
-@click.option("--num-pages", type=click.IntRange(1), default=8, show_default=True, help="Most pages to read.")
-@click.option(
-    "--batch-size", type=click.IntRange(1), default=8, show_default=True, help="Pages decoded at once."
-)
-@click.option(
-    "--prompt-tokens",
-    type=click.IntRange(1),
-    default=903,
-    show_default=True,
-    help="Length of each random prompt; no end of text cuts the output short.",
-)
-@click.option(
-    "--max-new-tokens",
-    type=click.IntRange(1),
-    default=256,
-    show_default=True,
-    help="Most tokens to write for a page.",
-)
+@_count("--num-pages", 8, "Most pages to read.")
+@_count("--batch-size", 8, "Pages decoded at once.")
+@_count("--prompt-tokens", 903, "Length of each random prompt; no end of text cuts the output short.")
+@_count("--max-new-tokens", 256, "Most tokens to write for a page.")
 @output_json_option
 @verbose_option
 def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
@@ -176,18 +156,14 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @model_option
 @device_option
 @dtype_option
-@click.option(
-    "--num-pages",
-    type=click.IntRange(1),
-    help="Copy the documents up to this many pages.  [default: no copies]",
-)
-@click.option(
+@_count("--num-pages", None, "Copy the documents up to this many pages.  [default: no copies]")
+@_count(
     "--output-tokens",
-    type=click.IntRange(1),
-    help="Write this many tokens for every page; at most so many with models of other families than DeepSeek-OCR."
+    None,
+    "Write this many tokens for every page; at most so many with models of other families than DeepSeek-OCR."
     "  [default: up to its end; 1000 with random weights]",
 )
-@click.option("--batch-size", type=click.IntRange(1), help="Pages decoded at once.  [default: as in a run]")
+@_count("--batch-size", None, "Pages decoded at once.  [default: as in a run]")
 @click.option("--mode", type=click.Choice(["tiny", "small", "base", "large", "gundam"]), help="Tiling mode.")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
 @output_json_option

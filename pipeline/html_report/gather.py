@@ -10,7 +10,7 @@ from pipeline.html_report.advice import Advice, advice_for, advice_for_file
 from storage.database import database_path, explained, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, statistics
-from storage.queries.run_pages import Interval, PageOutcome, PagePlace, PathUse, RefusedFile
+from storage.queries.run_pages import Interval, PageOutcome, PagePlace, RefusedFile
 from storage.queries.statistics import RunStatus, StageStatus
 
 CONFIDENCE_BINS = 20
@@ -56,7 +56,6 @@ class RunFigures:
     interval_s: float
     intervals: list[Interval]
     stages: list[StageStatus]
-    path_uses: list[PathUse]
     groups: list[Group]
     slowest: list[PageOutcome]
     unsure: list[PageOutcome]
@@ -82,35 +81,33 @@ def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
     """
     path = database_path(db)
     with explained(path), snapshot(db):
-        return _gathered(db, path, run_id, most)
-
-
-def _gathered(db: Database, path: str, run_id: int | None, most: int) -> RunFigures:
-    runs = statistics.runs(db)
-    run = _chosen(runs, run_id, path)
-    config, versions = db.conn.execute("SELECT config, versions FROM runs WHERE id = ?", (run.id,)).fetchone()
-    interval_s = _interval_s(run_pages.span_s(db, run.id))
-    groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
-    slowest, unsure = run_pages.slowest(db, run.id, most), run_pages.least_confident(db, run.id, most)
-    named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
-    return RunFigures(
-        database=path,
-        run=run,
-        last_run_id=runs[-1].id,
-        config=json.loads(config),
-        versions=json.loads(versions),
-        statuses=run_pages.statuses(db, run.id),
-        now=statistics.pages_by_status(db),
-        interval_s=interval_s,
-        intervals=run_pages.throughput(db, run.id, interval_s),
-        stages=run_pages.stages_of(db, run.id),
-        path_uses=run_pages.path_uses(db, run.id),
-        groups=groups,
-        slowest=slowest,
-        unsure=unsure,
-        confidences=run_pages.confidences(db, run.id, CONFIDENCE_BINS),
-        places=run_pages.places(db, (page.page_id for page in named)),
-    )
+        runs = statistics.runs(db)
+        run = _chosen(runs, run_id, path)
+        config, versions = db.conn.execute(
+            "SELECT config, versions FROM runs WHERE id = ?", (run.id,)
+        ).fetchone()
+        interval_s = _interval_s(run_pages.span_s(db, run.id))
+        groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
+        slowest = run_pages.slowest(db, run.id, most)
+        unsure = run_pages.least_confident(db, run.id, most)
+        named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
+        return RunFigures(
+            database=path,
+            run=run,
+            last_run_id=runs[-1].id,
+            config=json.loads(config),
+            versions=json.loads(versions),
+            statuses=run_pages.statuses(db, run.id),
+            now=statistics.pages_by_status(db),
+            interval_s=interval_s,
+            intervals=run_pages.throughput(db, run.id, interval_s),
+            stages=run_pages.stages_of(db, run.id),
+            groups=groups,
+            slowest=slowest,
+            unsure=unsure,
+            confidences=run_pages.confidences(db, run.id, CONFIDENCE_BINS),
+            places=run_pages.places(db, (page.page_id for page in named)),
+        )
 
 
 def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:

@@ -75,15 +75,6 @@ class Interval:
     num_unfine: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathUse:
-    """How a stage's batches were computed. path_use: "hit", "miss" or "eager"; num_timings: timings of pages."""
-
-    stage: str
-    path_use: str
-    num_timings: int
-
-
 def statuses(db: Database, run_id: int) -> dict[str, int]:
     """Returns status -> number of the run's pages, most first."""
     sql = f"{OUTCOMES} SELECT status, count(*) AS n FROM outcomes GROUP BY status ORDER BY n DESC, status"
@@ -161,11 +152,6 @@ def stages_of(db: Database, run_id: int) -> list[StageStatus]:
     return fetched(db, StageStatus, STAGES.format(where="WHERE run_id = :run"), {"run": run_id})
 
 
-def path_uses(db: Database, run_id: int) -> list[PathUse]:
-    """Returns how often the encoder's graphs were replayed for pages of a run, and how often not."""
-    return fetched(db, PathUse, _PATH_USES, {"run": run_id})
-
-
 def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[PageOutcome]:
     with explained(database_path(db)):
         for row in db.query(f"{OUTCOMES} SELECT * FROM outcomes {clauses}", {"run": run_id, "most": most}):
@@ -219,9 +205,4 @@ FROM outcomes o JOIN runs r ON r.id = :run GROUP BY number
 _SPAN = """
 SELECT (julianday((SELECT max(finished_at) FROM attempts WHERE run_id = r.id)) - julianday(r.started_at)) * 86400.0
 FROM runs r WHERE r.id = :run
-"""
-
-_PATH_USES = """
-SELECT stage, path_use, count(*) AS num_timings FROM timings
-WHERE run_id = :run AND path_use IS NOT NULL GROUP BY stage, path_use ORDER BY stage, path_use
 """
