@@ -65,7 +65,7 @@ class KnownFile:
 
 
 class PlacedWord(Protocol):
-    """One word of a page's text, whoever's value it is: a record's fields are told at WordRecord."""
+    """One word of a page's text, whoever's value it is: its fields are told at WordRecord."""
 
     @property
     def text(self) -> str: ...
@@ -76,23 +76,13 @@ class PlacedWord(Protocol):
 
 
 class PlacedBlock(PlacedWord, Protocol):
-    """One region of a page; its fields are told at BlockRecord."""
-
-    @property
-    def label(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockRecord:
-    """One region of a page.
+    """One region of a page, whoever's value it is.
 
     box_px: (x0, y0, x1, y1) in page pixels, None if there is none. confidence: 0..1, None if unknown.
     """
 
-    label: str
-    text: str
-    box_px: BoxPx | None = None
-    confidence: float | None = None
+    @property
+    def label(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

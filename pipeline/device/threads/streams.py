@@ -43,14 +43,6 @@ def gpu_name(device: torch.device) -> str | None:
     return None if uuid is None else f"GPU-{uuid}"
 
 
-def gpu_bytes(device: torch.device) -> int | None:
-    """Returns the bytes of a GPU's memory; None for a CPU."""
-    if device.type != "cuda":
-        return None
-    properties: Any = torch.cuda.get_device_properties(device)
-    return int(properties.total_memory)
-
-
 def share_cpus(device: torch.device, num_threads: int) -> None:
     """Sets how many threads PyTorch's CPU operators use when called from this thread.
 

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from ocr.types import Block
 from storage.database import open_for_reading
 from storage.records.store import Store
-from storage.types import BlockRecord
 from tests.benchmarks.layout.boxes import BoxScore, PlacedBlock, iou, score
 from tests.storage.sample_records import a_file, a_page, new_run
 
@@ -55,7 +55,7 @@ def test_blocks_read_as_one_are_told_from_those_that_came_apart() -> None:
 def test_truth_is_compared_with_what_was_stored(tmp_path: Path) -> None:
     page = a_page(
         "x", page_index=0, width_px=1000, height_px=2000,
-        blocks=(BlockRecord(label="text", text="x", box_px=(100, 200, 500, 400)),),
+        blocks=(Block(label="text", text="x", box_px=(100, 200, 500, 400)),),
     )  # fmt: skip
     with Store(tmp_path / "read.db") as store:
         store.record_page(new_run(store, a_file("pages/one.pdf")), page)

@@ -7,10 +7,10 @@ import pymupdf
 import pytest
 from PIL import Image
 
+from ocr.types import Block
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
 from storage.records.store import Store
-from storage.types import BlockRecord
 from tests.storage.sample_records import a_file, a_page, new_run
 
 
@@ -45,8 +45,8 @@ def read(tmp_path: Path) -> Path:
                 sha256=hashes[name],
                 markdown=f"![](images/{index + 1}_0.jpg)\n\nBlue.",
                 blocks=(
-                    BlockRecord(label="image", text="", box_px=box),
-                    BlockRecord(label="image_caption", text="Blue."),
+                    Block(label="image", text="", box_px=box),
+                    Block(label="image_caption", text="Blue."),
                 ),
                 width_px=400 if index else 200,
                 height_px=800 if index else 100,

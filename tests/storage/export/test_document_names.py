@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from ocr.types import Block
 from pipeline.cli.export_options import lines_of
 from storage.database import open_for_reading
 from storage.export.export_files import Written, export_to_folder
 from storage.export.formats import FORMATS, Format
 from storage.export.selection import Selection
 from storage.records.store import Store
-from storage.types import BlockRecord
 from tests.storage.sample_records import a_file, a_page, new_run
 
 SEARCHABLE = replace(FORMATS["txt"], ending=".pdf", one_file="document")
 NFC, NFD = "\u00e9.pdf", "e\u0301.pdf"
-FIGURE = BlockRecord(label="image", text="", box_px=(1, 2, 3, 4))
+FIGURE = Block(label="image", text="", box_px=(1, 2, 3, 4))
 
 
 def filled(path: Path, *names: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from ocr.types import Block
 from storage.database import open_for_reading
 from storage.errors import ExportPathError
 from storage.export import html, markdown
@@ -18,7 +19,7 @@ from storage.export.figures import Figure, FiguresWithin, Shown, placed, with_ur
 from storage.export.formats import FORMATS, Format
 from storage.export.rows import BlockRow, PageRow
 from storage.records.store import Store
-from storage.types import BlockRecord, BoxPx
+from storage.types import BoxPx
 from tests.storage.export.page_rows import a_row
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
@@ -144,7 +145,7 @@ def draw(row: PageRow, boxes: Sequence[BoxPx]) -> list[bytes] | str:
 @pytest.fixture
 def filled(path: Path) -> Path:
     """Two documents of one name in two folders, with three figures on two pages, and one with a figure."""
-    blocks = (BlockRecord(label="image", text="", box_px=(1, 2, 3, 4)),) * 2
+    blocks = (Block(label="image", text="", box_px=(1, 2, 3, 4)),) * 2
     two, one = "![](images/1_0.jpg)\n\n![](images/1_1.jpg)", "![](images/2_0.jpg)"
     with Store(path) as store:
         run_id = new_run(store, a_file("/in/x/a b.pdf"), a_file("/in/y/a b.pdf", SHA_B))
@@ -202,7 +203,7 @@ def test_no_document_is_replaced_by_a_figure(path: Path, tmp_path: Path) -> None
     source = tmp_path / "out" / "a.pdf.figures" / "0001_1.jpg"
     source.parent.mkdir(parents=True)
     source.write_bytes(b"a document")
-    block = BlockRecord(label="image", text="", box_px=(1, 2, 3, 4))
+    block = Block(label="image", text="", box_px=(1, 2, 3, 4))
     with Store(path) as store:
         run_id = new_run(store, a_file(str(tmp_path / "out" / "a.pdf")), a_file(str(source), SHA_B))
         store.record_page(run_id, a_page("", markdown="![](images/1_0.jpg)", blocks=(block,), sha256=SHA_A))

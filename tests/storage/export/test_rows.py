@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from ocr.types import Block
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, moved, one_line, shortfall
 from storage.records.store import Store
-from storage.types import BlockRecord, BoxPx, StageTiming, WordRecord
+from storage.types import BoxPx, StageTiming, WordRecord
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
 
 
@@ -25,8 +26,8 @@ def test_a_row_holds_everything_about_the_page(store: Store, path: Path) -> None
         StageTiming(stage="store", share_s=0.125, wall_s=0.125),
     )
     blocks = (
-        BlockRecord(label="title", text="T", box_px=(1, 2, 3, 4), confidence=0.25),
-        BlockRecord(label="text", text="b"),
+        Block(label="title", text="T", box_px=(1, 2, 3, 4), confidence=0.25),
+        Block(label="text", text="b"),
     )
     made = {
         "source": "layer",
@@ -132,7 +133,7 @@ def test_an_export_is_of_one_moment(store: Store, path: Path) -> None:
         exported = export_rows(db)
         first = next(exported)
         for index in range(4):
-            store.record_page(run_id, a_page("new", index, blocks=(BlockRecord(label="x", text="y"),)))
+            store.record_page(run_id, a_page("new", index, blocks=(Block(label="x", text="y"),)))
         assert [row["text"] for row in (first, *exported)] == ["old"] * 3
 
 

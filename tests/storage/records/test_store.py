@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ocr.types import Block
 from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records import attempts
 from storage.records.store import Store
-from storage.types import BlockRecord, StageTiming
+from storage.types import StageTiming
 from tests.storage.sample_records import FAILURE, SETTINGS, a_file, a_page, a_run, new_run, rows
 
 
@@ -29,8 +30,8 @@ def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path
         height_px=1684,
         dpi=144.0,
         blocks=(
-            BlockRecord(label="title", text="Hello", box_px=(1, 2, 3, 4), confidence=0.75),
-            BlockRecord(label="text", text="world"),
+            Block(label="title", text="Hello", box_px=(1, 2, 3, 4), confidence=0.75),
+            Block(label="text", text="world"),
         ),
         timings=(
             StageTiming(stage="render", share_s=0.25, wall_s=0.25),
@@ -98,7 +99,7 @@ def test_nothing_is_written_when_storing_breaks_off(
     for page_index in (0, 1):
         with pytest.raises(KeyboardInterrupt):
             store.record_page(
-                run_id, a_page("after", page_index, blocks=(BlockRecord(label="text", text="after"),))
+                run_id, a_page("after", page_index, blocks=(Block(label="text", text="after"),))
             )
     assert rows(path, counts) == before
     assert rows(path, "SELECT text FROM current_text") == [("before",)]
@@ -112,11 +113,12 @@ KILLED = """
 import sys
 from storage.records.store import Store
 from tests.storage.sample_records import a_page, new_run
-from storage.types import BlockRecord, StageTiming
+from ocr.types import Block
+from storage.types import StageTiming
 store = Store(sys.argv[1])
 run_id = new_run(store)
 for index in range(100_000):
-    blocks = tuple(BlockRecord(label="text", text=f"word{index}") for _ in range(3))
+    blocks = tuple(Block(label="text", text=f"word{index}") for _ in range(3))
     timings = (StageTiming(stage="render", share_s=0.1, wall_s=0.1),)
     store.record_page(run_id, a_page(f"word{index}", index, blocks=blocks, timings=timings))
     print(index, flush=True)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ocr import types
 from storage.records.store import Store
 from storage.strings.text import Block, content_sha256, real_path, storable, stored_path
-from storage.types import BlockRecord
 from tests.storage.sample_records import a_page, new_run, rows
 
 
@@ -60,8 +60,8 @@ def test_what_is_stored_has_the_hash_of_what_the_database_holds(
 ) -> None:
     """Names of files reach the texts of no page, but what is no Unicode can; confidences are no content."""
     blocks = (
-        BlockRecord(label="text", text="odd \udcff", box_px=(1, 2, 3, 4), confidence=confidence),
-        BlockRecord(label="text", text="no box"),
+        types.Block(label="text", text="odd \udcff", box_px=(1, 2, 3, 4), confidence=confidence),
+        types.Block(label="text", text="no box"),
     )
     store.record_page(new_run(store), a_page("odd \udcff", blocks=blocks))
     odd = "odd \\udcff"

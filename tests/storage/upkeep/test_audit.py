@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from ocr.types import Block
 from storage.database import open_for_reading
 from storage.records.store import Store
-from storage.types import BlockRecord
 from storage.upkeep.audit import Audit, ListedFile, audit, listed_files
 from tests.storage.sample_records import (
     SETTINGS,
@@ -28,7 +28,7 @@ from tests.storage.sample_records import (
 def filled(path: Path) -> Path:
     with Store(path) as store:
         run_id = new_run(store, a_file(), a_file("docs/b.pdf", SHA_B, num_pages=1))
-        blocks = (BlockRecord(label="title", text="Été"), BlockRecord(label="text", text="nul \0 end"))
+        blocks = (Block(label="title", text="Été"), Block(label="text", text="nul \0 end"))
         store.plan_pages(SHA_A, [0, 1], SETTINGS, attempt_limit=3)
         store.record_page(run_id, a_page("Été nul \0 end", blocks=blocks))
         store.record_page(run_id, a_page("part", 1, status="truncated"))

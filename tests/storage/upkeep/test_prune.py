@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ocr.types import Block
 from storage.database import open_for_reading
 from storage.errors import DatabaseBusyError, DatabaseNotFoundError
 from storage.records.store import Store
 from storage.recovery.in_flight import Marker
-from storage.types import BlockRecord
 from storage.upkeep.audit import audit
 from storage.upkeep.prune import Pruned, prune
 from tests.storage.sample_records import (
@@ -40,7 +40,7 @@ def is_sound(path: Path) -> bool:
 
 def test_attempts_that_are_not_current_go_with_all_that_is_theirs(path: Path) -> None:
     with Store(path) as store:
-        block = BlockRecord(label="text", text="b")
+        block = Block(label="text", text="b")
         for number in range(3):
             store.record_page(new_run(store), a_page(f"reading {number}", blocks=(block,)))
     shown = rows(path, SHOWN)
