@@ -64,18 +64,14 @@ _DOCLANG_NAMES = (
 _ATTRIBUTE = re.compile(r'\s++([\w:]++)="([^"<>]*+)"')
 
 
-def _one_of(*names: str) -> str:
-    return "|".join(names)
-
-
 DOCTAG = re.compile(
     rf"<(?:loc_(?P<location>\d{{1,4}})|_(?P<language>[^\s<>]{{1,20}})_|link_\d{{1,4}}"
-    rf"|(?P<class>{_one_of(*_CLASSES.split())})"
+    rf"|(?P<class>{_CLASSES.replace(' ', '|')})"
     rf"|(?P<close>/?)(?:section_header_level_(?P<level>\d)|(?P<pair>key|value)_\d{{1,4}}"
-    rf"|(?P<name>{_one_of(*_DOCTAGS_ELEMENTS, *_DOCTAGS_SAME.split(), *sorted(_DOCTAGS_EMPTY))})))>"
+    rf"|(?P<name>{'|'.join((*_DOCTAGS_ELEMENTS, *_DOCTAGS_SAME.split(), *sorted(_DOCTAGS_EMPTY)))})))>"
 )
 DOCLANG_TAG = re.compile(
-    rf"<(?P<close>/?)(?P<name>{_one_of(*_DOCLANG_NAMES.split(), *sorted(CELLS))})"
+    rf"<(?P<close>/?)(?P<name>{'|'.join((*_DOCLANG_NAMES.split(), *sorted(CELLS)))})"
     rf"(?P<attributes>(?:{_ATTRIBUTE.pattern})*)\s*+(?P<empty>/?)>"
     r"|<loc_(?P<location>\d{1,4})>|<!\[CDATA\[(?P<cdata>(?:(?!\]\]>)[\s\S])*)(?:\]\]>)?|<\?xml[^<>]*+>"
 )
