@@ -165,11 +165,6 @@ def empty_roots(
     return {root: found for root, found in known.items() if found[0]}
 
 
-def are_gone(paths: Iterable[str]) -> bool:
-    """Returns whether all of these files are known to be gone; may block for ever, as `gone` may."""
-    return not any(_is_there(path) for path in paths)
-
-
 def gone(files: Iterable[tuple[int, str]]) -> list[int]:
     """Returns the ids of those of the files (id, path) that are known to be gone.
 

@@ -110,14 +110,11 @@ class Listings:
 
 def gone(stored: Iterable[tuple[int, str]], listings: Listings) -> list[int]:
     """Returns the ids of those of the files (id, path) that are known to be gone; may block as storage's `gone`."""
-    local: list[tuple[int, str]] = []
-    ids = []
-    for file_id, path in stored:
-        if not is_url(path):
-            local.append((file_id, path))
-        elif listings.is_gone(path):
-            ids.append(file_id)
-    return ids + files.gone(local)
+    return [
+        file_id
+        for file_id, path in stored
+        if (listings.is_gone(path) if is_url(path) else files.gone([(file_id, path)]))
+    ]
 
 
 def are_gone(paths: Iterable[str], listings: Listings) -> bool:
