@@ -1,5 +1,6 @@
 """Loads a published model's processor, also where a part of it that pages do not need cannot be loaded."""
 
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def load_processor(directory: Path) -> Any:
     """Returns a processor of pictures and text. Raises: CheckpointError, OSError, ValueError, ImportError."""
     try:
         processor = AutoProcessor.from_pretrained(directory, backend="pil", **_OWN)
-    except ImportError:
+    except (ImportError, ValueError):  # without torchvision, by the type of the video processor
         return _assembled(directory)
     # For some types transformers knows no processor, and returns the tokenizer instead.
     return processor if hasattr(processor, "tokenizer") else _assembled(directory)
@@ -44,7 +45,9 @@ def _assembled(directory: Path) -> Any:
     }
     if "video_processor" in known.get_attributes():
         parts["video_processor"] = _NoVideos()
-    return bare(**parts)
+    path, taken = directory / _CONFIGS[0], inspect.signature(known.__init__).parameters
+    settings = read_json(path) if path.exists() else {}
+    return bare(**{key: value for key, value in settings.items() if key in taken} | parts)
 
 
 def _class_of(directory: Path) -> Any:

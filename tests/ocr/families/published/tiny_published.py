@@ -243,6 +243,23 @@ def got_ocr2() -> Made:
     return config, pictures, tok, None, "GotOcr2Processor"
 
 
+def internvl() -> Made:
+    roles = {
+        "start_image_token": "<img>", "end_image_token": "</img>", "context_image_token": "<IMG_CONTEXT>",
+        "video_token": "<video>",
+    }  # fmt: skip
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", *roles.values()], roles=roles)
+    config = transformers.InternVLConfig(
+        vision_config={**VISION, "image_size": [56, 56], "patch_size": [14, 14]},
+        text_config={**TEXT, "model_type": "qwen2"},
+        image_token_id=tok.convert_tokens_to_ids("<IMG_CONTEXT>"),
+    )
+    pictures = transformers.GotOcr2ImageProcessorPil(
+        size={"height": 56, "width": 56}, max_patches=4, crop_to_patches=True
+    )
+    return config, pictures, tok, template("<IMG_CONTEXT>\n"), "InternVLProcessor"
+
+
 def deepseek_ocr2() -> Made:
     tok = tokenizer(
         ["<|pad|>", "<|bos|>", "<|eos|>", "<image>", "<|grounding|>"],
@@ -277,13 +294,13 @@ TYPES: dict[str, Callable[[], Made]] = {
     made.__name__: made
     for made in (
         paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2,
-        deepseek_ocr2
+        internvl, deepseek_ocr2
     )
 }  # fmt: skip
 
 
 # Tokens of a picture, which these processors are told.
-SEQUENCES = {"granite_docling": {"image_seq_len": 4}}
+SEQUENCES = {"granite_docling": {"image_seq_len": 4}, "internvl": {"image_seq_length": 4}}
 
 
 def save(model_type: str, folder: Path) -> Path:
