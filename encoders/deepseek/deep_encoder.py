@@ -5,6 +5,7 @@ Source: deepseek-ai/DeepSeek-OCR (modeling_deepseekocr.py). Differs in that glob
 pages are encoded in two independent batches.
 """
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 
 import torch
@@ -33,16 +34,6 @@ class EncoderConfig:
             )
 
 
-class Projector(nn.Module):
-    def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
-        self.layers = nn.Linear(config.clip.width + config.sam.downsample_channels[-1], config.embed_dim)
-
-    def forward(self, x: Tensor) -> Tensor:
-        projected: Tensor = self.layers(x)
-        return projected
-
-
 class DeepEncoder(ViewsModel):
     """The vision encoder. Parameter names are the published ones less `model.`, view_seperator's spelling included."""
 
@@ -53,7 +44,8 @@ class DeepEncoder(ViewsModel):
         self.config = config
         self.sam_model = SamEncoder(config.sam)
         self.vision_model = ClipEncoder(config.clip)
-        self.projector = Projector(config)
+        joined = config.clip.width + config.sam.downsample_channels[-1]
+        self.projector = nn.Sequential(OrderedDict(layers=nn.Linear(joined, config.embed_dim)))
         self.image_newline = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
         self.view_seperator = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
 
@@ -76,7 +68,12 @@ class DeepEncoder(ViewsModel):
                 module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def tokens_of(self, pixels: Tensor) -> Tensor:
-        return self.tokens_from_patches(self.patches(pixels))
+        """Returns CLIP's tokens, less the class token, joined with SAM's and projected."""
+        sam = self.sam_model(pixels)
+        clip = self.vision_model(sam)
+        features = torch.cat([clip[:, 1:], sam.flatten(2).transpose(1, 2)], dim=-1)
+        tokens: Tensor = self.projector(features)
+        return tokens
 
     def multiply_in_bfloat16(self) -> None:
         """Makes SAM's blocks, most of the work, multiply in bfloat16; all else stays (encoders.bfloat16).
@@ -84,18 +81,6 @@ class DeepEncoder(ViewsModel):
         For inference. The small layers after them would save a tenth of the time, and cause six sevenths of the error.
         """
         multiply_in_bfloat16(self.sam_model.blocks)
-
-    def patches(self, pixels: Tensor) -> Tensor:
-        """Returns SAM's patch features before its neck: uint8 [B, 3, S, S] -> [B, h, w, C]."""
-        return self.sam_model.patches(pixels)
-
-    def tokens_from_patches(self, patches: Tensor) -> Tensor:
-        """Returns CLIP's tokens, less the class token, joined with SAM's and projected: [B, h, w, C] -> [B, g*g, D]."""
-        sam = self.sam_model.downsample(patches)
-        clip = self.vision_model(sam)
-        features = torch.cat([clip[:, 1:], sam.flatten(2).transpose(1, 2)], dim=-1)
-        tokens: Tensor = self.projector(features)
-        return tokens
 
     @property
     def separator(self) -> Tensor:

@@ -93,10 +93,12 @@ def encoder_of(model: "UnlimitedOcrModel") -> DeepEncoder:
     with torch.device("meta"):
         encoder = DeepEncoder(encoder_config(model.config))
     encoder.load_state_dict(deep_encoder_weights(model.state_dict()), strict=True, assign=True)
-    for name, parts in joined_projections(model.state_dict()).items():
-        joined = encoder.get_parameter(name)
-        for part, own in zip(parts, joined.data.chunk(len(parts)), strict=True):
-            model.get_parameter(part).data = own
+    towers = encoder.vision_model.transformer, model.vision_tower.vision_encoder.encoder
+    for ours, theirs in zip(*(tower.layers for tower in towers), strict=True):
+        for kind in ("weight", "bias"):
+            joined = getattr(ours.self_attn.qkv_proj, kind).data.chunk(len(_PARTS))
+            for part, own in zip(_PARTS, joined, strict=True):
+                getattr(getattr(theirs.self_attn, part), kind).data = own
     return encoder.eval().requires_grad_(False)
 
 
@@ -126,20 +128,6 @@ def clip_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
         parts = [found.pop(name.replace(_PARTS[0], part)) for part in _PARTS]
         found[name.replace(_PARTS[0], "qkv_proj")] = torch.cat(parts)
     return found
-
-
-def joined_projections(state: Mapping[str, Tensor]) -> dict[str, list[str]]:
-    """Returns the names of the three tensors that each joined one of DeepEncoder is made of, in order.
-
-    state: UnlimitedOcrModel.state_dict().
-    """
-    return {
-        f"vision_model.{renamed(name, _CLIP).replace(_PARTS[0], 'qkv_proj')}": [
-            _CLIP_PREFIX + name.replace(_PARTS[0], part) for part in _PARTS
-        ]
-        for name in below(state, _CLIP_PREFIX)
-        if f".{_PARTS[0]}." in name
-    }
 
 
 def deep_encoder_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -103,13 +103,15 @@ class AxisGraphs:
 
         seen: how often to expect batches of each number of tokens. Empty: as a long queue produces them.
         """
-        if self._trials is None or not self.sizes:
+        if self._trials is None or self.store is None or not self.sizes:
             return
         self._trials.try_all()
         if seen is not None:
             expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
             latency_of = self._trials.latencies.replay.__getitem__
-            self._keep(budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs))
+            kept = budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs)
+            for size in set(self.sizes) - set(kept):
+                self.store.drop(size)
 
     def grow(self, add: Callable[[GraphStore, int], None]) -> bool:
         """Captures the sizes that are due, and keeps those that win and agree with eager.
@@ -119,9 +121,10 @@ class AxisGraphs:
         if self._trials is None or not self._on_demand:
             return False
         known = self._trials.latencies.replay.keys() | self._trials.refused
+        limit = self._settings.max_graphs if self._settings.budgets_of(self.path.name) == "auto" else None
         grown = False
         for size in due_sizes(self.wanted, self.observed, known, self._settings):
-            if self._has_room_for_more:
+            if limit is None or len(self.sizes) < limit:
                 self._grow_by(size, self._trials, add)
                 grown = True
         return grown
@@ -139,11 +142,6 @@ class AxisGraphs:
     @property
     def _on_demand(self) -> bool:
         return self._settings.capture_after is not None
-
-    @property
-    def _has_room_for_more(self) -> bool:
-        chosen = self._settings.budgets_of(self.path.name) == "auto"
-        return not chosen or len(self.sizes) < self._settings.max_graphs
 
     def _grow_by(self, size: int, trials: Trials, add: Callable[[GraphStore, int], None]) -> None:
         """Captures and tries one size. If it is the largest, captures all others again, into larger buffers."""
@@ -164,12 +162,6 @@ class AxisGraphs:
         if self.store is None or self._capture is None:
             return None
         return Trials(self.store, self._capture, self.runner, self._settings, self.stats)
-
-    def _keep(self, sizes: Sequence[int]) -> None:
-        """Frees all graphs but those of these sizes."""
-        assert self.store is not None, "graphs without a store"
-        for size in set(self.sizes) - set(sizes):
-            self.store.drop(size)
 
 
 def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:

@@ -137,7 +137,10 @@ class EncoderGraphManager:
                 outputs = self._guard.retry(entry.graphs, entry.graph, chosen)
                 done[path.name].update(_finished(path, entry.members, chosen, outputs, "eager"))
         for name, its_done in done.items():
-            self._count(name, [unit.use for unit in its_done.values()])
+            uses, stats = [unit.use for unit in its_done.values()], self._stats[name]
+            stats.hits += uses.count("hit")
+            stats.misses += uses.count("miss")
+            stats.eager += uses.count("eager")
         return {name: [done[name][index] for index in range(len(units[name]))] for name in units}
 
     def stats(self) -> dict[str, PathStats]:
@@ -181,12 +184,6 @@ class EncoderGraphManager:
                     )
                 done.update(_finished(path, members, chosen, outputs, use))
         return done
-
-    def _count(self, name: str, uses: Sequence[Use]) -> None:
-        stats = self._stats[name]
-        stats.hits += uses.count("hit")
-        stats.misses += uses.count("miss")
-        stats.eager += uses.count("eager")
 
     def _run(self, state: AxisGraphs, units: Sequence[Unit]) -> tuple[Tensors, Graph | None, Use]:
         """Runs one batch; returns its outputs, the graph if it was replayed, and the use."""

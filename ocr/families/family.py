@@ -4,11 +4,10 @@ import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from encoders.video_timing import VideoTiming
-from encoders.views import PageViews, UInt8Array
 from ocr.families.catalogue.known_model import ModelFacts, known_model
+from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.model_files.locate import read_json
 
 if TYPE_CHECKING:
@@ -16,40 +15,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["pdf", "image"]
 NumberFormat = Literal["float32", "bfloat16"]
-
-
-class ViewMaker(Protocol):
-    """Makes a page's views of its pixels, in a worker process: picklable, and equal if it makes the same views.
-
-    most_px: the pixels of a page beyond which its views show no more of it.
-    """
-
-    @property
-    def most_px(self) -> int: ...
-
-    def __call__(self, pixels: UInt8Array, /) -> PageViews:
-        """Returns the views of a page, [H, W, 3] uint8 RGB."""
-
-
-class VideoMaker(Protocol):
-    """Makes the views of a video, in a worker process: picklable. most_px: of all its frames together, as views.
-
-    most_frames: it is shown at most so many; those of frames without a rate at even distances.
-    """
-
-    @property
-    def most_px(self) -> int: ...
-    @property
-    def most_frames(self) -> int: ...
-
-    def shown(self, num_frames: int, rate: float) -> tuple[int, ...]:
-        """Returns which frames it shows of a video of so many, at a rate in frames a second: ascending, 0-based."""
-
-    def frame_size(self, num_frames: int, height: int, width: int) -> tuple[int, int]:
-        """Returns the (height, width) of frames as views; those that have it already are not resized."""
-
-    def __call__(self, frames: UInt8Array, timing: VideoTiming | None = None, /) -> PageViews:
-        """Returns the views of frames [T, H, W, 3] uint8 RGB. timing: theirs; None where no times are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

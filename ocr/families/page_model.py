@@ -1,12 +1,11 @@
 """The interface of a model that reads pages, as the threads of a run use it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 from tokenizers import Tokenizer
 
-from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.imaging.tiling import Mode
@@ -27,7 +26,11 @@ class PageEngine(Protocol):
 
 
 class PageModel(Protocol):
-    """A loaded model. ocr.checkpoints.checkpoint.LoadedModel describes its fields."""
+    """A loaded model. ocr.checkpoints.checkpoint.LoadedModel describes its fields.
+
+    One whose vision tokens transformers' own class computes too has a method `reference_features`, which returns those
+    of pages or videos, [T, D] each, in order: to compare results and speed with.
+    """
 
     @property
     def name(self) -> str: ...
@@ -55,11 +58,3 @@ class PageModel(Protocol):
 
         Raises: whatever making, compiling or capturing raises.
         """
-
-
-@runtime_checkable
-class ReferenceModel(Protocol):
-    """A loaded model whose vision tokens transformers' own class computes too, to compare results and speed with."""
-
-    def reference_features(self, pages: Sequence[PageViews]) -> list[torch.Tensor]:
-        """Returns the pages' or videos' vision tokens as transformers computes them, [T, D] each, in order."""

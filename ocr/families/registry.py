@@ -15,7 +15,7 @@ from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.families.unlimited_ocr.unlimited_views import read_views
-from ocr.families.whole_page import WholePage
+from ocr.families.view_makers import WholePage
 from ocr.model_files.fingerprint import weights_sha256
 from ocr.model_files.locate import find_directory, read_json
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ocr.families.family import VideoMaker, ViewMaker
+from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.imaging.tiling import Mode
 from pipeline.types import LayerUse, WordUse
 

@@ -120,7 +120,8 @@ class Trials:
             # In one batch: a batch that has to be halved is what a graph must beat.
             self.latencies.eager[tokens] = self._seconds(partial(self._runner.forward, units), "eager", size)
             if size in sizes:
-                self._time(size, units)
+                replay = partial(self._runner.replay, self._store.graphs[size], units)
+                self.latencies.replay[size] = self._seconds(replay, "replays", size)  # with copies in and out
         self._select(sizes)
 
     def try_new(self, size: int, least: int) -> None:
@@ -162,11 +163,6 @@ class Trials:
             reason = str(error)
         logger.warning("%s: not enough memory to try it: %s", self._store.label(size), reason)
         return None
-
-    def _time(self, size: int, units: Sequence[Unit]) -> None:
-        """Times replays of these units, with copies in and out, as for eager runs."""
-        run = partial(self._runner.replay, self._store.graphs[size], units)
-        self.latencies.replay[size] = self._seconds(run, "replays", size)
 
     def _seconds(self, run: Run, what: str, size: int) -> float:
         """Returns the seconds of a run, infinite if it does not fit into memory."""

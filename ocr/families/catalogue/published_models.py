@@ -101,11 +101,6 @@ class PublishedModel:
         return (self.model_type,) if self.published_type is None else (self.model_type, self.published_type)
 
     @property
-    def verified(self) -> bool:
-        """Whether all of it was found where the model is published."""
-        return not self.unverified
-
-    @property
     def output_format(self) -> OutputFormat:
         """How the model writes a page's text when asked by its own prompt."""
         return OutputFormat(

@@ -89,15 +89,13 @@ class OwnEncoderPages(ProcessedPages):
         made = [page[0] for page in outputs["image"]]
         units = {name: [page["units"][name] for page in made] for name in self._encoder.path_names}
         encoded = self._encoder.assemble([page["views"] for page in made], units)
-        return [
-            replace(tokens, note=PageInputs(inputs=page["inputs"], features=_features(tokens.tokens_TD)))
-            for tokens, page in zip(encoded, made, strict=True)
-        ]
-
-
-def _features(tokens_TD: Tensor) -> Any:
-    """Returns what get_image_features would of one page."""
-    return BaseModelOutputWithPooling(pooler_output=[tokens_TD])
+        found = []
+        for tokens, page in zip(encoded, made, strict=True):
+            features = BaseModelOutputWithPooling(
+                pooler_output=[tokens.tokens_TD]
+            )  # as get_image_features has them
+            found.append(replace(tokens, note=PageInputs(inputs=page["inputs"], features=features)))
+        return found
 
 
 def _native(vision: type[Any], merge: int | None, model: Any, pictures: Any) -> OwnEncoder:

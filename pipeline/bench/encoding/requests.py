@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from encoders.views import PageViews
-from ocr.families.family import VideoMaker, ViewMaker
+from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
 from pipeline.documents.settings import TileSettings

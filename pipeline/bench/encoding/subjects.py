@@ -22,15 +22,15 @@ from encoders.square_views import SquareViewsEncoder
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageEncoder
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.families.family import Loading, NumberFormat, VideoMaker, ViewMaker
+from ocr.families.family import Loading, NumberFormat
 from ocr.families.minicpm.minicpm_model import MiniCpmConfig
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
-from ocr.families.page_model import ReferenceModel
 from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.families.registry import family_of
+from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.imaging.tiling import choose_grid, views
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from ocr.model_files.locate import find_directory
@@ -88,7 +88,7 @@ def load_encoder(name: str, device: torch.device, dtype: NumberFormat) -> Encode
     open_reference: Callable[[], Features] | None = None
     if isinstance(loaded, LoadedModel):
         open_reference = partial(_deepseek_reference, loaded.model)
-    elif isinstance(loaded, ReferenceModel):
+    elif hasattr(loaded, "reference_features"):
         open_reference = partial(getattr, loaded, "reference_features")
     return EncoderSubject(
         encoder=loaded.vision_encoder("gundam"),

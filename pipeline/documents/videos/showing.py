@@ -9,7 +9,7 @@ import numpy as np
 
 from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
-from ocr.families.family import VideoMaker
+from ocr.families.view_makers import VideoMaker
 from ocr.imaging import planes
 from ocr.imaging.resizing import resized
 from pipeline.documents.damage.failures import DocumentError, PageRenderError

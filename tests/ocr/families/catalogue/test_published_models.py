@@ -105,7 +105,7 @@ def test_a_raw_prompt_alone_names_the_image() -> None:
 
 def test_an_entry_needs_seven_keys_alone() -> None:
     (model,) = read_table(table(ENTRY))
-    assert model.verified
+    assert model.unverified == ()
     assert (model.prompting, model.stop, model.ngram, model.longest_px) == ("chat", (), None, None)
     assert model.licence.name == "MIT"
     with pytest.raises(dataclasses.FrozenInstanceError):

@@ -18,7 +18,7 @@ from ocr.families.published.own_encoders import OwnEncoderPages, own_encoder
 from ocr.families.published.page_inputs import joined
 from ocr.families.published.processed_pages import ProcessedPages
 from ocr.families.published.published_reader import PublishedReader
-from ocr.families.whole_page import WholePage
+from ocr.families.view_makers import WholePage
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.ocr.families.opening import opened
 from tests.ocr.families.published.tiny_published import save

@@ -18,7 +18,7 @@ from ocr.errors import CheckpointError
 from ocr.families.published import published_reader
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.registry import family_of
-from ocr.families.whole_page import WholePage
+from ocr.families.view_makers import WholePage
 from tests.ocr.families.opening import loading
 from tests.ocr.families.published.tiny_published import TYPES, save
 
