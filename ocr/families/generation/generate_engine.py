@@ -14,10 +14,10 @@ from torch.nn.utils.rnn import pad_sequence
 from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import PageReading, begin_reading
-from ocr.families.generation.controls import Controls
 from ocr.imaging.tiling import Mode
 from ocr.types import OutputFormat
 
+_NO_END = -1
 # Published settings of sampling, which generate warns of where it does not use them.
 _UNSAMPLED = {"temperature": None, "top_p": None, "top_k": None}
 
@@ -92,6 +92,60 @@ def padded(rows: Sequence[Tensor], filler: int = 0) -> Tensor:
     return flipped.flip(1)
 
 
+class Controls:
+    """What pages that are generated together share. Shapes: B pages, L tokens so far, V vocabulary.
+
+    eos_ids: tokens that end a text. check: called before each token; it may raise to break off. started_s, first_s:
+    time.perf_counter() when generating began and when the first token was chosen.
+    """
+
+    def __init__(
+        self, pages: Sequence[PageReading], eos_ids: frozenset[int], check: Callable[[], None] | None
+    ) -> None:
+        self.pages = pages
+        self.eos_ids = eos_ids
+        self.num_steps = [0] * len(pages)
+        self.started_s = time.perf_counter()
+        self.first_s: float | None = None
+        self._check = check
+        self._going = [True] * len(pages)
+        self._logprobs_BV = torch.empty(0)
+
+    def choose_from(self, input_ids: Tensor, scores_BV: Tensor) -> Tensor:
+        """Returns the scores that the next tokens are chosen by: banned ones never, with noise where pages sample.
+
+        A logits processor of transformers' generate, as take() is one of its stopping criteria.
+        """
+        if self._check is not None:
+            self._check()
+        if self.first_s is None:
+            self.first_s = time.perf_counter()
+        scores_BV = scores_BV.float()
+        self._logprobs_BV = scores_BV.log_softmax(-1)
+        for row, page in enumerate(self.pages):
+            banned = page.ban.banned() if self._going[row] else ()
+            noise_V = page.noise(scores_BV.shape[-1]) if self._going[row] else None
+            if noise_V is not None:
+                scores_BV[row] += noise_V.to(scores_BV.device)
+            if banned:
+                scores_BV[row, list(banned)] = float("-inf")
+        return scores_BV
+
+    def take(self, input_ids_BL: Tensor, scores: Any, **kwargs: Any) -> Tensor:
+        """Records the tokens chosen, the last ones, and returns which pages end with them, [B] bool.
+
+        Raises: DecodeError where logits are not numbers.
+        """
+        tokens = input_ids_BL[:, -1]
+        logprobs = self._logprobs_BV.gather(1, tokens[:, None].to(self._logprobs_BV.device))[:, 0].tolist()
+        for row, (token, logprob) in enumerate(zip(tokens.tolist(), logprobs, strict=True)):
+            if self._going[row]:
+                self.num_steps[row] += 1
+                end = token if token in self.eos_ids else _NO_END
+                self._going[row] = self.pages[row].take(token, logprob, end)
+        return torch.tensor([not going for going in self._going], device=tokens.device)
+
+
 class GenerateEngine:
     """Reads pages in batches: those that are ready, up to num_slots. A batch ends with its longest page.
 
@@ -125,8 +179,8 @@ class GenerateEngine:
         controls = Controls([pages[index] for index in readable], self._model.eos_ids, check)
         self._model.generate(
             [prompted[index] for index in readable],
-            logits_processor=[controls.logits_processor],
-            stopping_criteria=[controls.stopping_criteria],
+            logits_processor=[controls.choose_from],
+            stopping_criteria=[controls.take],
             max_new_tokens=max(pages[index].budget for index in readable),
             do_sample=False,
             num_beams=1,

@@ -15,10 +15,8 @@ from ocr.families.catalogue.known_model import known_model
 from ocr.families.family import Loading
 from ocr.families.generation.generate_engine import PromptedPage, TransformersReader
 from ocr.families.generation.transformers_loading import load_class, reader_fields, refusals
-from ocr.families.published.own_encoders import OwnEncoderPages, own_encoder
-from ocr.families.published.page_inputs import PageInputs, Prompting, together
-from ocr.families.published.processed_pages import ProcessedPages
-from ocr.families.published.processors import load_processor
+from ocr.families.published.page_encoders import OwnEncoderPages, ProcessedPages, own_encoder
+from ocr.families.published.processors import PageInputs, Prompting, load_processor, together
 from ocr.imaging.tiling import Mode
 
 

@@ -14,9 +14,8 @@ from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder
-from ocr.families.published.own_encoders import OwnEncoderPages, own_encoder
-from ocr.families.published.page_inputs import joined
-from ocr.families.published.processed_pages import ProcessedPages
+from ocr.families.published.page_encoders import OwnEncoderPages, ProcessedPages, own_encoder
+from ocr.families.published.processors import joined
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.view_makers import WholePage
 from tests.encoders.deepseek.test_graph_paths import Winning
