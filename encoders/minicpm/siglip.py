@@ -22,27 +22,6 @@ from encoders.native.sequence_attention import Sequences, sequence_attention
 from encoders.pointwise import add_norm
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VitConfig:
-    """Sizes of the transformer; defaults are the published models'.
-
-    num_layers: of those that are there. image_px: side of the image that the learnt positions are spread over.
-    """
-
-    width: int = 1152
-    num_layers: int = 27
-    num_heads: int = 16
-    mlp_dim: int = 4304
-    image_px: int = 980
-    patch_px: int = 14
-    layer_norm_eps: float = 1e-6
-
-    @property
-    def positions_side(self) -> int:
-        """The side of the table of learnt positions."""
-        return self.image_px // self.patch_px
-
-
 @dataclass(frozen=True, slots=True)
 class Keys:
     """The keys of each slice. valid: [S, 1, 1, N] bool. sequences: the slices and what is behind each, end to end.
@@ -68,19 +47,10 @@ class Keys:
 class SiglipVit(nn.Module):
     """The vision transformer; transformers' modules hold the weights. Parameter names are the published `vpm.*`."""
 
-    def __init__(self, config: VitConfig) -> None:
+    def __init__(self, config: Idefics2VisionConfig) -> None:
         super().__init__()
         self.config = config
-        sizes = Idefics2VisionConfig(
-            hidden_size=config.width,
-            intermediate_size=config.mlp_dim,
-            num_hidden_layers=config.num_layers,
-            num_attention_heads=config.num_heads,
-            image_size=config.image_px,
-            patch_size=config.patch_px,
-            layer_norm_eps=config.layer_norm_eps,
-        )
-        tower = Idefics2VisionTransformer(sizes)
+        tower = Idefics2VisionTransformer(config)
         self.embeddings, self.encoder = tower.embeddings, tower.encoder
         self.post_layernorm = tower.post_layernorm
 

@@ -88,9 +88,9 @@ class SlicePath(UniformPath):
         tier, vit = _tier(axis), self._vit.config
         units = budget // self.least_tokens
         slots = units * tier.frames
-        num_runs = slots * tier.cap * runs_a_patch(vit.patch_px)
+        num_runs = slots * tier.cap * runs_a_patch(vit.patch_size)
         held = {
-            "runs": torch.zeros(num_runs, vit.patch_px, dtype=torch.uint8, device=device),
+            "runs": torch.zeros(num_runs, vit.patch_size, dtype=torch.uint8, device=device),
             "starts": torch.zeros(slots, dtype=torch.int32, device=device),
             "positions": torch.zeros(slots, tier.cap, dtype=torch.int32, device=device),
             "sizes": torch.zeros(slots, 2, dtype=torch.int32, device=device),
@@ -126,7 +126,7 @@ class SlicePath(UniformPath):
 
     def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
         """Returns units of noise with as many patches as a slice nearly square has under the cap."""
-        tier, patch_px = _tier(axis), self._vit.config.patch_px
+        tier, patch_px = _tier(axis), self._vit.config.patch_size
         rows = isqrt(tier.cap)
         shape = (tier.frames, 3, rows * patch_px, tier.cap // rows * patch_px)
         times = range(tier.frames) if tier.frames > 1 else [-1]
@@ -168,13 +168,15 @@ class SlicePath(UniformPath):
 
     def _unit(self, frames: Tensor, times: Sequence[int], tier: Tier) -> Unit:
         vit, num = self._vit.config, len(frames)
-        rows, columns = grid_of(frames.shape[-2], frames.shape[-1], vit.patch_px)
+        rows, columns = grid_of(frames.shape[-2], frames.shape[-1], vit.patch_size)
         if rows * columns > tier.cap:
             raise UnitError(f"a slice of {rows} x {columns} patches does not fit under a cap of {tier.cap}")
         places = (1, rows * columns) if self._flat_positions else (rows, columns)
         inputs = {
-            "runs": frames.contiguous().view(-1, vit.patch_px),
-            "positions": padded_positions(*places, vit.positions_side, tier.cap).expand(num, -1),
+            "runs": frames.contiguous().view(-1, vit.patch_size),
+            "positions": padded_positions(*places, vit.image_size // vit.patch_size, tier.cap).expand(
+                num, -1
+            ),
             "sizes": size_of(rows, columns).expand(num, -1),
         }
         if self._has_times:
@@ -186,7 +188,7 @@ class SlicePath(UniformPath):
 
     def _cap(self, pixels: Tensor) -> int:
         """Returns the smallest cap that holds a slice's patches."""
-        rows, columns = grid_of(pixels.shape[-2], pixels.shape[-1], self._vit.config.patch_px)
+        rows, columns = grid_of(pixels.shape[-2], pixels.shape[-1], self._vit.config.patch_size)
         count = rows * columns
         return next((cap for cap in self._caps if count <= cap), -(-count // _STEP) * _STEP)
 

@@ -7,11 +7,12 @@ from itertools import accumulate
 import numpy as np
 import torch
 from torch import Tensor
+from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import Unit
 from encoders.minicpm.resampler import Resampler, ResamplerConfig
-from encoders.minicpm.siglip import SiglipVit, VitConfig
+from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slice_paths import SlicePath
 from encoders.types import VisionTokens
 from encoders.video_timing import FrameViews
@@ -27,7 +28,7 @@ class VisionConfig:
     all patches (2.5). has_times: frames have temporal ids and groups (4.5).
     """
 
-    vit: VitConfig
+    vit: Idefics2VisionConfig
     resampler: ResamplerConfig
     slice_px: int = 448
     flat_positions: bool = False
@@ -57,7 +58,7 @@ class SlicesEncoder(VisionEncoder):
         self._path = SlicePath(
             vit,
             resampler,
-            patches=(config.slice_px // config.vit.patch_px) ** 2,
+            patches=(config.slice_px // config.vit.patch_size) ** 2,
             flat_positions=config.flat_positions,
             has_times=config.has_times,
         )

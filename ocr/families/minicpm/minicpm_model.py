@@ -24,9 +24,10 @@ from transformers import (
     Qwen3Config,
     Qwen3ForCausalLM,
 )
+from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 
 from encoders.minicpm.resampler import HEAD_WIDTH, Resampler, ResamplerConfig
-from encoders.minicpm.siglip import SiglipVit, VitConfig
+from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
 from ocr.checkpoints.weight_files import check_shapes, open_weights, shapes_of
 from ocr.errors import CheckpointError
@@ -42,6 +43,11 @@ _LANGUAGE: dict[Version, tuple[Any, Any]] = {
 }
 # In older files beside the language model's fields; transformers gathers them in rope_parameters.
 _ROPE_KEYS = ("rope_theta", "rope_scaling")
+# The vision transformer's sizes where vision_config has none.
+_VIT = {
+    "hidden_size": 1152, "num_hidden_layers": 27, "num_attention_heads": 16, "intermediate_size": 4304,
+    "image_size": 980, "patch_size": 14,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,27 +93,19 @@ class MiniCpmConfig:
 
 def _vision(config: Mapping[str, Any], version: Version, width: int) -> VisionConfig:
     values = section(config, "vision_config")
-    default = VitConfig()
-    layers = whole_number(values, "num_hidden_layers", default.num_layers)
+    sizes = {key: whole_number(values, key, default) for key, default in _VIT.items()}
+    sizes["num_hidden_layers"] -= bool(config.get("drop_vision_last_layer", True))
     activation = values.get("hidden_act", "gelu_pytorch_tanh")
     if activation != "gelu_pytorch_tanh" or width % HEAD_WIDTH:
         raise CheckpointError(
             f"config.json: vision_config.hidden_act is {activation!r} and hidden_size {width}; this can load "
             f"gelu_pytorch_tanh, and multiples of {HEAD_WIDTH}: use the config.json published with the model"
         )
-    vit = VitConfig(
-        width=whole_number(values, "hidden_size", default.width),
-        num_layers=layers - bool(config.get("drop_vision_last_layer", True)),
-        num_heads=whole_number(values, "num_attention_heads", default.num_heads),
-        mlp_dim=whole_number(values, "intermediate_size", default.mlp_dim),
-        image_px=whole_number(values, "image_size", default.image_px),
-        patch_px=whole_number(values, "patch_size", default.patch_px),
-        layer_norm_eps=float(values.get("layer_norm_eps", default.layer_norm_eps)),
-    )
+    vit = Idefics2VisionConfig(**sizes, layer_norm_eps=float(values.get("layer_norm_eps", 1e-6)))
     queries = whole_number(config, "query_num", 64)
     return VisionConfig(
         vit=vit,
-        resampler=ResamplerConfig(num_queries=queries, width=width, feature_width=vit.width),
+        resampler=ResamplerConfig(num_queries=queries, width=width, feature_width=vit.hidden_size),
         slice_px=whole_number(section(config, "slice_config"), "scale_resolution", 448),
         flat_positions=version == "2.5",
         has_times=version == "4.5",

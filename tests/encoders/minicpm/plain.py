@@ -35,11 +35,12 @@ class PlainLayer(nn.Module):
     def __init__(self, config: VisionConfig) -> None:
         super().__init__()
         vit = config.vit
-        self.layer_norm1 = nn.LayerNorm(vit.width, eps=vit.layer_norm_eps)
-        self.self_attn = PlainAttention(vit.width, vit.num_heads)
-        self.layer_norm2 = nn.LayerNorm(vit.width, eps=vit.layer_norm_eps)
+        self.layer_norm1 = nn.LayerNorm(vit.hidden_size, eps=vit.layer_norm_eps)
+        self.self_attn = PlainAttention(vit.hidden_size, vit.num_attention_heads)
+        self.layer_norm2 = nn.LayerNorm(vit.hidden_size, eps=vit.layer_norm_eps)
         self.mlp = nn.Module()
-        self.mlp.fc1, self.mlp.fc2 = nn.Linear(vit.width, vit.mlp_dim), nn.Linear(vit.mlp_dim, vit.width)
+        wide = vit.intermediate_size
+        self.mlp.fc1, self.mlp.fc2 = nn.Linear(vit.hidden_size, wide), nn.Linear(wide, vit.hidden_size)
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.self_attn(self.layer_norm1(x))
@@ -55,11 +56,13 @@ class PlainVit(nn.Module):
         super().__init__()
         self.config, vit = config, config.vit
         self.embeddings = nn.Module()
-        self.embeddings.patch_embedding = nn.Conv2d(3, vit.width, vit.patch_px, stride=vit.patch_px)
-        self.embeddings.position_embedding = nn.Embedding((vit.image_px // vit.patch_px) ** 2, vit.width)
+        self.embeddings.patch_embedding = nn.Conv2d(3, vit.hidden_size, vit.patch_size, stride=vit.patch_size)
+        self.embeddings.position_embedding = nn.Embedding(
+            (vit.image_size // vit.patch_size) ** 2, vit.hidden_size
+        )
         self.encoder = nn.Module()
-        self.encoder.layers = nn.ModuleList(PlainLayer(config) for _ in range(vit.num_layers))
-        self.post_layernorm = nn.LayerNorm(vit.width, eps=vit.layer_norm_eps)
+        self.encoder.layers = nn.ModuleList(PlainLayer(config) for _ in range(vit.num_hidden_layers))
+        self.post_layernorm = nn.LayerNorm(vit.hidden_size, eps=vit.layer_norm_eps)
 
     def forward(self, pixels: Tensor) -> Tensor:
         image = (pixels.float() / 255 - 0.5) / 0.5
@@ -72,7 +75,7 @@ class PlainVit(nn.Module):
 
     def position_ids(self, rows: int, columns: int) -> Tensor:
         """Fractions of height and width fall into buckets. 2.5 knows a slice as one row of patches only."""
-        side = self.config.vit.image_px // self.config.vit.patch_px
+        side = self.config.vit.image_size // self.config.vit.patch_size
         if self.config.flat_positions:
             rows, columns = 1, rows * columns
         edges = torch.arange(1 / side, 1.0, 1 / side)
@@ -137,7 +140,7 @@ class PlainVision(nn.Module):
 
     def __init__(self, config: VisionConfig) -> None:
         super().__init__()
-        self.patch_px = config.vit.patch_px
+        self.patch_px = config.vit.patch_size
         self.vpm, self.resampler = PlainVit(config), PlainResampler(config)
 
     @torch.no_grad()

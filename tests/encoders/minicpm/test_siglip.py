@@ -6,30 +6,15 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
-from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 from transformers.models.idefics2.modeling_idefics2 import Idefics2VisionTransformer
 
 from encoders.minicpm import siglip
 from encoders.minicpm.packed_patches import collected
-from encoders.minicpm.siglip import VitConfig
 from encoders.minicpm.slice_paths import SlicePath
 from tests.encoders.minicpm.tiny_vision import noise, tiny_parts
 
 # No fraction of these falls on a boundary of the table of 7 x 7, where transformers rounds in its own way.
 GRIDS = [(3, 5), (1, 1), (4, 4), (2, 8), (1, 13)]
-
-
-def reference(config: VitConfig) -> Idefics2VisionTransformer:
-    return Idefics2VisionTransformer(
-        Idefics2VisionConfig(
-            hidden_size=config.width,
-            intermediate_size=config.mlp_dim,
-            num_hidden_layers=config.num_layers,
-            num_attention_heads=config.num_heads,
-            image_size=config.image_px,
-            patch_size=config.patch_px,
-        )
-    ).eval()
 
 
 def in_rows(path: SlicePath, grids: Sequence[tuple[int, int]], seeds: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -45,7 +30,7 @@ def test_features_equal_idefics2(version: str) -> None:
     """2.5 hands it a slice as one row of patches, all of them side by side."""
     encoder, vit, _, _ = tiny_parts(version)
     (path,) = encoder.paths
-    theirs = reference(vit.config)
+    theirs = Idefics2VisionTransformer(vit.config).eval()
     theirs.load_state_dict(vit.state_dict(), strict=True)
     for seed, (rows, columns) in enumerate(GRIDS):
         pixels = noise((rows, columns), seed)

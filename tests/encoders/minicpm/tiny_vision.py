@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
+from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 
 from encoders.minicpm.resampler import Resampler, ResamplerConfig
-from encoders.minicpm.siglip import SiglipVit, VitConfig
+from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
 from ocr.model.random_weights import redraw
 from tests.encoders.minicpm.plain import PlainVision
@@ -16,11 +17,14 @@ GRIDS = [(4, 4), (1, 1), (2, 8), (3, 5), (1, 13), (5, 3), (4, 4), (1, 40), (7, 9
 
 
 def tiny_config(version: str) -> VisionConfig:
-    vit = VitConfig(width=24, num_layers=2, num_heads=3, mlp_dim=40, image_px=28, patch_px=PATCH_PX)
+    vit = Idefics2VisionConfig(
+        hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40, image_size=28,
+        patch_size=PATCH_PX,
+    )  # fmt: skip
     return VisionConfig(
         vit=vit,
         resampler=ResamplerConfig(
-            num_queries=6 if version == "2.5" else 4, width=256, feature_width=vit.width
+            num_queries=6 if version == "2.5" else 4, width=256, feature_width=vit.hidden_size
         ),
         slice_px=16,
         flat_positions=version == "2.5",
