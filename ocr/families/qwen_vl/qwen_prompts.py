@@ -3,8 +3,8 @@
 Source: the models' chat templates; transformers, processing_qwen3_vl.py and processing_qwen2_5_vl.py.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from tokenizers import Tokenizer
 
@@ -13,8 +13,6 @@ from encoders.video_timing import VideoTiming
 from ocr.model.prompt import IMAGE_TAG, PromptError
 
 PADS: dict[Kind, str] = {"image": "<|image_pad|>", "video": "<|video_pad|>"}
-# transformers' mm_token_type_ids; text is 0.
-KIND_IDS: dict[Kind, int] = {"image": 1, "video": 2}
 _START, _END = "<|vision_start|>", "<|vision_end|>"
 _TURN_START, _TURN_END = "<|im_start|>", "<|im_end|>"
 
@@ -40,18 +38,6 @@ CHATS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VisionPrompt:
-    """A prompt with room for its vision tokens.
-
-    token_ids: with as many image or video pads as there are vision tokens. kinds: of each token, 0 for text, 1 for an
-    image's, 2 for a video's.
-    """
-
-    token_ids: tuple[int, ...]
-    kinds: tuple[int, ...]
-
-
 def vision_prompt(
     tokenizer: Tokenizer,
     chat: ChatFormat,
@@ -60,8 +46,8 @@ def vision_prompt(
     *,
     timing: VideoTiming | None = None,
     temporal: int = 2,
-) -> VisionPrompt:
-    """Returns the token ids of a prompt about one image or video.
+) -> tuple[int, ...]:
+    """Returns the token ids of a prompt about one image or video, with as many pads as there are vision tokens.
 
     prompt: the user's text. The image stands where it says `<image>`, without that at its beginning. timing: of a
     video; by default its temporal patches are full and follow each other at the default rate. temporal: frames in a
@@ -80,11 +66,9 @@ def vision_prompt(
             f"the prompt has {0 if pad_id is None else ids.count(pad_id)} tokens {PADS[grid.kind]}, expected "
             f"{len(counts)}: leave that text out of it, and use the tokenizer.json of the model"
         )
-    expanded = tuple(_expanded(ids, pad_id, iter(counts)))
-    kind_id = KIND_IDS[grid.kind]
-    return VisionPrompt(
-        token_ids=expanded, kinds=tuple(kind_id if token_id == pad_id else 0 for token_id in expanded)
-    )
+    left = iter(counts)
+    pieces = ([pad_id] * next(left) if token_id == pad_id else [token_id] for token_id in ids)
+    return tuple(chain.from_iterable(pieces))
 
 
 def chat_text(chat: ChatFormat, prompt: str, vision: str) -> str:
@@ -117,9 +101,3 @@ def _vision_text(
         )
     patches = "".join(f"<{stamp:.1f} seconds>{_START}{pad}{_END}" for stamp in stamps)
     return f"{_START}{patches}{_END}" if chat.wraps else patches, [grid.frame_tokens] * grid.frames
-
-
-def _expanded(ids: list[int], pad_id: int, counts: Iterator[int]) -> Iterator[int]:
-    """Yields the ids with each pad repeated as often as its count says."""
-    for token_id in ids:
-        yield from [pad_id] * next(counts) if token_id == pad_id else [token_id]

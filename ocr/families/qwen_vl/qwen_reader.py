@@ -62,12 +62,12 @@ class QwenReader(TransformersReader):
         return features(self.model.model.visual, pages, mean=self.resizing.mean, std=self.resizing.std)
 
     def prompted(self, request: PageRequest) -> PromptedPage:
-        """Returns a page with its VisionPrompt. Raises: PromptError."""
+        """Returns a page with its token ids. Raises: PromptError."""
         grid, temporal = grid_of(request.vision), self.resizing.temporal
         prompt = vision_prompt(
             self.tokenizer, self.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
         )
-        return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids))
+        return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt))
 
     def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Any]:
         return generation_inputs(self.model, pages, self.pad_id)
@@ -79,10 +79,12 @@ def generation_inputs(model: Any, pages: Sequence[PromptedPage], pad_id: int) ->
     def rows(values: Sequence[Sequence[int]], filler: int = 0) -> Tensor:
         return padded([torch.tensor(row, device=model.device) for row in values], filler)
 
+    ids_BL = rows([page.prompt for page in pages], pad_id)
+    marks = model.config.image_token_id, model.config.video_token_id
     inputs: dict[str, Any] = {
-        "input_ids": rows([page.prompt.token_ids for page in pages], pad_id),
+        "input_ids": ids_BL,
         "attention_mask": rows([[1] * page.num_tokens for page in pages]),
-        "mm_token_type_ids": rows([page.prompt.kinds for page in pages]),
+        "mm_token_type_ids": sum(kind * (ids_BL == mark) for kind, mark in enumerate(marks, 1)),
         "mm_encoder_outputs": {},
     }
     for kind in _KINDS:

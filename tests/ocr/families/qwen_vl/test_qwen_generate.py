@@ -22,10 +22,11 @@ from ocr.families.qwen_vl.qwen_reader import encoder_output, generation_inputs, 
 from tests.encoders.deepseek.test_graph_paths import Winning
 from tests.encoders.native.test_qwen_encoder import image_page, video_page
 from tests.encoders.native.tiny_qwen import MEAN, MODELS, STD, draw, patchified
-from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer
+from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer, token_id
 
 PROMPTS = ["Read it.", "<image>\nAll the text, please, from top to bottom.", "What does <image> say?"]
 STEPS = 16
+KINDS = {token_id("<|image_pad|>"): 1, token_id("<|video_pad|>"): 2}
 TIMING = {
     frames: VideoTiming(rate=6.0, total=4 * frames, indices=tuple(range(0, 4 * frames, 4)))
     for frames in (3, 4, 5)
@@ -54,7 +55,7 @@ def requests_of(model: str, frames: Sequence[Tensor]) -> list[PromptedPage]:
             timing=timing,
         )
         request = PageRequest(vision=timed, settings=DecodeSettings())
-        requests.append(PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.token_ids)))
+        requests.append(PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt)))
     return requests
 
 
@@ -63,12 +64,14 @@ def transformers_own(
 ) -> list[list[int]]:
     """The tokens of its own generate(), from pixels, in one batch."""
     whole = tiny_model(model)
-    longest = max(len(request.prompt.token_ids) for request in requests)
-    rows = [(request.prompt, longest - len(request.prompt.token_ids)) for request in requests]
+    longest = max(len(request.prompt) for request in requests)
+    rows = [(request.prompt, longest - len(request.prompt)) for request in requests]
     inputs: dict[str, Any] = {
-        "input_ids": torch.tensor([[PAD] * short + list(prompt.token_ids) for prompt, short in rows]),
+        "input_ids": torch.tensor([[PAD] * short + list(prompt) for prompt, short in rows]),
         "attention_mask": torch.tensor([[0] * short + [1] * (longest - short) for _, short in rows]),
-        "mm_token_type_ids": torch.tensor([[0] * short + list(prompt.kinds) for prompt, short in rows]),
+        "mm_token_type_ids": torch.tensor(
+            [[0] * short + [KINDS.get(token, 0) for token in prompt] for prompt, short in rows]
+        ),
     }
     for kind, pixels in (("image", "pixel_values"), ("video", "pixel_values_videos")):
         chosen = [its for its in frames if (len(its) == 1) == (kind == "image")]
@@ -143,7 +146,7 @@ def test_sampling_equals_transformers(model: str) -> None:
 def test_what_an_engine_adds_reaches_the_decoding() -> None:
     """A processor that forbids the end, and a criterion that stops after 5 tokens."""
     requests = requests_of("qwen3", BATCHES["images"])
-    length = max(len(request.prompt.token_ids) for request in requests)
+    length = max(len(request.prompt) for request in requests)
     patience = MinNewTokensLengthLogitsProcessor(length, 4, TURN_END, device="cpu")
     stop = [lambda ids, scores, **_: torch.full((len(ids),), ids.shape[1] >= length + 5)]
     ours = generate(
