@@ -13,8 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encoders.square_views import SquareViewsEncoder
-from ocr.checkpoints.model_weights import fill
-from ocr.checkpoints.tensor_names import slots
+from ocr.checkpoints.model_weights import fill, slots
 from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, Mode
 from ocr.int8 import is_quantised, stored

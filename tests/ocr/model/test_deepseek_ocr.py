@@ -7,7 +7,7 @@ from transformers import UnlimitedOcrForConditionalGeneration
 
 from encoders.deepseek.deep_encoder import EncoderConfig
 from encoders.views import PageViews
-from ocr.checkpoints.tensor_names import ignored, slots
+from ocr.checkpoints.model_weights import ignored, slots
 from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import DEFAULT_PROMPT, LanguageConfig, OcrConfig, OcrModel
 from tests.ocr.tiny import TINY, relative_error, tiny_model
