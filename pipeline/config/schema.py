@@ -13,7 +13,6 @@ from ocr.errors import CheckpointError
 from ocr.families.catalogue.known_model import ModelFacts
 from ocr.families.family import Family, Kind
 from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
-from ocr.families.view_makers import VideoMaker
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory
 from pipeline.config.cluster_section import ClusterConfig

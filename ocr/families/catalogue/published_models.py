@@ -9,29 +9,28 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from ocr.errors import ModelTableError
 from ocr.types import Format, OutputFormat
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 IMAGE_TAG = "<image>"  # ocr.model.prompt's, which imports torch
 
 TABLE = Path(__file__).with_name("models.yaml")
 Commercial = Literal["allowed", "restricted", "forbidden"]
 Prompting = Literal["chat", "raw", "processor"]
-_STRICT = {"extra": "forbid", "strict": True}
+_STRICT = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Licence:
     """name: SPDX where there is one. commercial: "restricted" by size of the firm, country or kind of use."""
 
-    __pydantic_config__: ClassVar[Mapping[str, object]] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     commercial: Commercial
@@ -41,7 +40,7 @@ class Licence:
 class NGram:
     """No n-gram of `size` tokens occurs twice within the last `window` generated ones."""
 
-    __pydantic_config__: ClassVar[Mapping[str, object]] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     size: int
     window: int
@@ -67,7 +66,7 @@ class PublishedModel:
     unverified: keys whose values were not found where the model is published.
     """
 
-    __pydantic_config__: ClassVar[Mapping[str, object]] = _STRICT
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
     name: str
     hub: str
@@ -122,6 +121,9 @@ class PublishedModel:
         return fnmatchcase(repository.lower(), self.hub.lower())
 
 
+_TABLE: TypeAdapter[tuple[PublishedModel, ...]] = TypeAdapter(tuple[PublishedModel, ...])
+
+
 def _words(prompt: str) -> list[str]:
     return prompt.replace(IMAGE_TAG, " ").split()
 
@@ -139,13 +141,11 @@ def find_model(repository: str) -> PublishedModel | None:
 
 def read_table(text: str) -> tuple[PublishedModel, ...]:
     """Returns a table's entries. Raises: ModelTableError, by the key, for one that is unknown, missing or mistyped."""
-    from pydantic import TypeAdapter, ValidationError  # not in worker processes, which read no table
-
     rows = yaml.safe_load(text)
     if not isinstance(rows, list):
         raise ModelTableError("the table is not a list of models; begin each with - name:")
     try:  # as JSON, whose lists are tuples too where all else is strict
-        models = TypeAdapter(tuple[PublishedModel, ...]).validate_json(json.dumps(rows))
+        models = _TABLE.validate_json(json.dumps(rows))
     except ValidationError as error:
         raise ModelTableError("; ".join(_told(fault, rows) for fault in error.errors())) from error
     names = [model.name for model in models]
@@ -155,7 +155,7 @@ def read_table(text: str) -> tuple[PublishedModel, ...]:
     return models
 
 
-def _told(fault: "ErrorDetails", rows: list[Any]) -> str:
+def _told(fault: ErrorDetails, rows: list[Any]) -> str:
     """Returns where a fault is, by the model's name and the keys, what stands there, and what is wanted."""
     index, *keys = fault["loc"]
     row = rows[int(index)]
