@@ -17,6 +17,7 @@ from ocr.line_reader.program_lines import character_px, fits, is_program, whole_
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
+from ocr.paragraphs.line_kinds import heading
 from ocr.paragraphs.line_tables import Cell, Rule, Table, around, tables_at_rules
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
@@ -26,9 +27,7 @@ Part = TypeVar("Part", Block, Word)
 _PARAGRAPH = "\n\n"
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
-# Type sizes relative to that of most of the page's text, and the most characters, as for text layers.
-_LEVELS = (("title", "# ", 1.5), ("sub_title", "## ", 1.15))
-_LONGEST_HEADING = 200
+_LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
@@ -236,9 +235,9 @@ def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
     text = "\n".join(row.line.text for row in rows)
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
-    lengths = [len(cell.text) for cell in cells]
+    lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
     return Block(
-        label=(_heading(rows, text, body_size) or label) if label == "text" else label,
+        label=(heading(text, size, body_size) or label) if label == "text" else label,
         text=text,
         box_px=(max(0, int(min(x0))), max(0, int(min(y0))), round(max(x1)), round(max(y1))),
         confidence=sum(cell.confidence * length for cell, length in zip(cells, lengths, strict=True))
@@ -246,17 +245,8 @@ def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
     )
 
 
-def _heading(rows: Sequence[_Row], text: str, body_size: float) -> str | None:
-    """Returns the label of a heading; None for what is none."""
-    if len(text) > _LONGEST_HEADING or not any(map(str.isalpha, text)):
-        return None
-    size = min(row.line.size for row in rows)
-    return next((label for label, _, least in _LEVELS if size >= least * body_size), None)
-
-
 def _markdown(block: Block) -> str:
     if block.label == _CODE:
         fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", block.text)), 0)
         return f"{fence}\n{block.text}\n{fence}"
-    marks = {label: mark for label, mark, _ in _LEVELS}
-    return marks[block.label] + " ".join(block.text.split()) if block.label in marks else block.text
+    return _LEVELS[block.label] + " ".join(block.text.split()) if block.label in _LEVELS else block.text

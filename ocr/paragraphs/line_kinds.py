@@ -12,6 +12,8 @@ _SAME = 0.03  # the tolerance of the width of characters
 _MOST = 0.6  # as a share of the lines
 _UNEVEN = 1.3  # how much longer than the shortest line the longest must be
 _MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s")
+# Type sizes of headings relative to that of most of the page's text, and the most characters.
+_TITLE, _SUB_TITLE, _LONGEST_HEADING = 1.5, 1.15, 200
 _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 
@@ -53,3 +55,14 @@ def item_mark(line: Line) -> str | None:
 def has_leader(line: Line) -> bool:
     """Returns whether the line has a leader of dots or a rule, or a blank to be filled in."""
     return _LEADER.search(line.text) is not None
+
+
+def heading(text: str, size: float, body_size: float) -> str | None:
+    """Returns the label of text in larger type than most of the page's; None for what is no heading."""
+    if (
+        len(text) > _LONGEST_HEADING
+        or not any(map(str.isalpha, text))
+        or not size >= _SUB_TITLE * body_size > 0
+    ):
+        return None
+    return "title" if size >= _TITLE * body_size else "sub_title"

@@ -7,7 +7,7 @@ without rules is a range of lines that are read row by row.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import inf
 from statistics import median
 
@@ -176,37 +176,22 @@ def _overlap(run: Sequence[Line], box: Box) -> bool:
 def _edges(run: Sequence[Line]) -> list[float]:
     """Returns where columns meet: in white that nearly all rows leave and half of them have as a gap."""
     several = [row for row in run if len(row.spans) > 1]
-    size = median(row.size for row in several)
-    edges = [
-        _whitest(strip)
-        for strip in _strips(several)
-        if strip[-1][1] - strip[0][0] >= _STRIP * size
-        and sum(_has_gap(row, _whitest(strip)) for row in several) >= _OPEN * len(several)
+    most = max(_FILL * len(several), len(several) >= _MANY)
+    ends = sorted({end for row in several for part in row.parts for end in part})
+    filled = [
+        sum(any(a <= low and high <= b for a, b in row.parts) for row in several)
+        for low, high in pairwise(ends)
     ]
+    edges = []
+    for is_white, group in groupby(zip(filled, ends, ends[1:], strict=False), lambda part: part[0] <= most):
+        strip = list(group)
+        _, low, high = max(strip, key=lambda part: (-part[0], part[2] - part[1]))
+        x = (low + high) / 2
+        is_wide = strip[-1][2] - strip[0][1] >= _STRIP * median(row.size for row in several)
+        gaps = sum(any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts)) for row in several)
+        if is_white and is_wide and gaps >= _OPEN * len(several):
+            edges.append(x)
     return edges if edges and _is_table(run, edges) else []
-
-
-def _strips(rows: Sequence[Line]) -> Iterator[list[tuple[float, float, int]]]:
-    """Yields the white between columns: ranges beside each other, each with how many rows have text there."""
-    ends = sorted({end for row in rows for part in row.parts for end in part})
-    most = max(_FILL * len(rows), len(rows) >= _MANY)
-    strip: list[tuple[float, float, int]] = []
-    for low, high in pairwise(ends):
-        filled = sum(any(a <= low and high <= b for a, b in row.parts) for row in rows)
-        if filled <= most:
-            strip.append((low, high, filled))
-        elif strip:
-            yield strip
-            strip = []
-
-
-def _whitest(strip: Sequence[tuple[float, float, int]]) -> float:
-    """Returns the middle of the widest range of those that fewest rows fill."""
-    fewest = min(filled for _, _, filled in strip)
-    low, high = max(
-        ((a, b) for a, b, filled in strip if filled == fewest), key=lambda ends: ends[1] - ends[0]
-    )
-    return (low + high) / 2
 
 
 def _is_table(run: Sequence[Line], edges: Sequence[float]) -> bool:
@@ -218,10 +203,6 @@ def _is_table(run: Sequence[Line], edges: Sequence[float]) -> bool:
         max(a.size, b.size) < min((b.base - a.base) / _ONE_ROW, _SIZES * min(a.size, b.size))
         for a, b in pairwise(run)
     )
-
-
-def _has_gap(row: Line, x: float) -> bool:
-    return any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts))
 
 
 def _cells(rows: Sequence[Sequence[Line]], edges: Sequence[float]) -> Iterator[Cell]:

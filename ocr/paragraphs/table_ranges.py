@@ -34,16 +34,11 @@ def table_ranges(lines: Sequence[Line], *, at_rules: bool = False) -> Iterator[t
     at = 0
     while at < len(lines):
         end = _end(lines, at)
-        if at < end and not at_rules and (_is_justified(lines, at, end) or _only_above(lines, at, end)):
+        if at < end and not at_rules and _is_justified(lines, at, end):
             end = at
         if end > at:
             yield at, end
         at = max(end, at + 1)
-
-
-def _only_above(lines: Sequence[Line], start: int, end: int) -> bool:
-    """Returns whether the first line stands above a table, and happens to have a gap where its rows have one."""
-    return not _is_in_line(lines[start], lines[start + 1 : end]) and _end(lines, start + 1) >= end
 
 
 def _end(lines: Sequence[Line], start: int) -> int:

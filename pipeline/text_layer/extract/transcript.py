@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from ocr.paragraphs import table_markup, text_lines
 from ocr.paragraphs.flow import Flow
+from ocr.paragraphs.line_kinds import heading
 from ocr.paragraphs.line_tables import Table
 from ocr.transcript.word_places import on_page, words_among
 from ocr.types import Block, ParsedText, Word
@@ -19,10 +20,8 @@ from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
 from pipeline.text_layer.extract.spans import Box, Span
 
-# Type sizes relative to the size of most of the page's text.
-_TITLE, _SUB_TITLE = 1.5, 1.15
-_SAME_SIZE = 1.1  # within a paragraph
-_LONGEST_TITLE, _LONGEST_BOLD_TITLE = 200, 100
+_SAME_SIZE = 1.1  # of the type within a paragraph
+_LONGEST_BOLD_TITLE = 100
 _MOSTLY = 0.5
 _PARAGRAPH = "\n\n"
 _LEVELS = {"title": 1, "sub_title": 2}
@@ -109,10 +108,10 @@ def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tup
     text = as_text([span.line for span in spans])
     if not text:
         return None
-    label = _label(lines, text, body)
+    large = heading(text, min(span.line.size for span in spans), body.size)
+    label = large or _label(lines, text, body)
     if label in _LEVELS:
-        is_large = min(span.line.size for span in spans) >= _SUB_TITLE * body.size
-        return label, text, layer_markdown.heading(text, _LEVELS[label] if is_large else _BOLD_LEVEL)
+        return label, text, layer_markdown.heading(text, _LEVELS[label] if large else _BOLD_LEVEL)
     if label == "code":
         return label, text, layer_markdown.code(text)
     return label, text, layer_markdown.paragraph(lines, links, body_is_bold=body.is_bold).strip()
@@ -193,17 +192,12 @@ def _is_code(line: Line) -> bool:
 
 
 def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
-    has_letters = any(letter.isalpha() for letter in text)
-    if has_letters and len(text) <= _LONGEST_TITLE and body.size:
-        size = min(span.line.size for line in lines for span in line)
-        if size >= _SUB_TITLE * body.size:
-            return "title" if size >= _TITLE * body.size else "sub_title"
     if all(map(_is_code, lines)) and not body.is_monospaced:
         return "code"
     if BULLET.match(text):
         return "list"
-    is_bold = not body.is_bold and all(map(_is_bold, lines))
-    if is_bold and has_letters and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:":
+    is_bold = not body.is_bold and all(map(_is_bold, lines)) and any(map(str.isalpha, text))
+    if is_bold and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:":
         return "sub_title"
     return "text"
 
