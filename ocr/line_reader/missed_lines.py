@@ -30,7 +30,7 @@ _COARSE_PX, _COARSE_LEAST_PX = _ANALYSIS_PX // 16, 7
 # Less ink than this share of the page is a mark or two. On 461 photographs and drawings without print more than this
 # share is picture, or the paper is darker than this, or less is ink; on 13 handwritten pages none of these.
 _LEAST_INK, _MOST_PICTURE, _LEAST_PAPER = 0.008, 0.03, 150
-_THICK_PX = 8  # of the analysis: what is higher is no rule, even a slanted one
+_THICK_PX, _SLANT = 8, 0.05  # of the analysis: what is thicker is no rule, nor what is higher for its width
 # Around a line, in pixels of the analysis: specks and the ends of letters.
 _AROUND_PX = 2
 # The same: white within a word, and the least height and width of what may be a letter.
@@ -96,7 +96,7 @@ class PageInk:
             rules=tuple(
                 Rule(x0=rule.x0 / scale, x1=rule.x1 / scale, y=(rule.y0 + rule.y1) / 2 / scale)
                 for rule in pieces(found.level)
-                if rule.height < _THICK_PX
+                if rule.ink < _THICK_PX * rule.width and rule.height < _SLANT * rule.width
             ),
             uprights=tuple(
                 (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale)
