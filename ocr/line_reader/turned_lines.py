@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import Box, ReadLine, TurnedLines, shared
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.missed_lines import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
@@ -28,6 +28,7 @@ _SHARED = 0.4
 _COARSE, _FINE = (1000, 24), (2000, 40)
 # One turned line of each direction has so many letters.
 _LEAST_LETTERS = 4
+_CAPITAL = 0.7  # a capital's height, in type sizes
 _LEAST_INK_PX = 40  # of the analysis: four letters have more
 
 
@@ -86,7 +87,17 @@ def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader:
         and id(read) not in strange
         and any(map(str.isalnum, read.text))
     )
+    if turn_deg == 180:  # digits and capitals of a line that was missed look like others upside down
+        standing = reader.read(darkness_of(page), [_standing(read.line, width, height) for read in kept])
+        pairs = zip(kept, standing, strict=True)
+        kept = tuple(read for read, as_it_stands in pairs if read.confidence > as_it_stands.confidence)
     return replace(look, lines=kept)
+
+
+def _standing(line: TextLine, width: int, height: int) -> TextLine:
+    """Returns a line of the page upside down as one of the page as it stands, of this width and height."""
+    baseline = height - line.baseline[::-1] + np.float32(_CAPITAL * line.size)
+    return replace(line, left=width - line.right, right=width - line.left, baseline=baseline, is_sure=True)
 
 
 def _surest(looks: Iterable[TurnedLines]) -> Iterator[TurnedLines]:

@@ -94,3 +94,13 @@ def test_boxes_are_turned_back(turn_deg: int, box: tuple[int, ...]) -> None:
     own = ReadLine(line=line, text="a", confidence=1.0)
     found = TurnedLines(turn_deg=turn_deg, lines=(own,), width_px=200, height_px=300)
     assert found.boxes == [pytest.approx(box)]
+
+
+def test_a_row_of_codes_that_was_missed_is_not_upside_down(reader: LineReader) -> None:
+    rows = [ABOVE, "ZR/13359/X JH/53978/D 73967321 09019", BELOW]
+    page = drawn(
+        *(((30, 40 + 60 * n), row, {"fontsize": 12, "fontname": "tiro"}) for n, row in enumerate(rows))
+    )
+    darkness = darkness_of(page)
+    found = [its for its in reader.read(darkness, reader.find(darkness)) if its.text != rows[1]]
+    assert turned_lines(page, PageInk.of(page), found, reader) == []
