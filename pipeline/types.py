@@ -23,6 +23,8 @@ PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 FileStamp = tuple[int, int, int, int, int]
 # Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
 # line reader, layer in its text layer alone, off nowhere.
+# What a run is doing, as its progress shows it.
+Phase = Literal["inspecting files", "loading the model", "loading the line reader", "reading"]
 WordUse = Literal["auto", "lines", "layer", "off"]
 # auto: prefer and fallback together.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]

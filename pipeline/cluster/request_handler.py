@@ -25,11 +25,10 @@ from pipeline.cluster.worker_messages import (
 from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.ingest.seen_names import SeenNames
 from pipeline.ingest.walk import Found
-from pipeline.reports.summary import Phase
 from pipeline.run.discovery import Planning
 from pipeline.run.ledger import Ledger, count_page
 from pipeline.stages.store import store_first, store_page
-from pipeline.types import Document, PageResult
+from pipeline.types import Document, PageResult, Phase
 from storage.records.store import Store
 from storage.types import PagePlan
 

@@ -24,9 +24,8 @@ from pipeline.cluster.worker_messages import (
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
-from pipeline.reports.summary import Phase
 from pipeline.stages.store import packed
-from pipeline.types import Document, Page, PageResult
+from pipeline.types import Document, Page, PageResult, Phase
 from storage.records.store import Store
 from storage.types import PagePlan
 

@@ -7,9 +7,8 @@ from typing import Any
 from pipeline.ingest.found import Candidate
 from pipeline.meter import StageUse
 from pipeline.reports.durations import Durations
-from pipeline.reports.summary import Phase
 from pipeline.run.ending import ModelFigures
-from pipeline.types import Document
+from pipeline.types import Document, Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pipeline.cluster.worker_messages import AtWork
 from pipeline.reports.run_figures import WorkerUse
-from pipeline.reports.summary import Phase
+from pipeline.types import Phase
 
 # Workers that have ended and are still told of: those of a long run with many losses would fill its row.
 _MOST_ENDED = 100

@@ -20,8 +20,8 @@ from typing import Any
 
 from pipeline.errors import ConfigError
 from pipeline.reports.run_figures import WorkerUse
-from pipeline.reports.summary import Phase, Progress, RunSummary
-from pipeline.types import Document, PageResult
+from pipeline.reports.summary import Progress, RunSummary
+from pipeline.types import Document, PageResult, Phase
 from storage.types import FINE_STATUSES, PageError
 
 LOGGER = logging.getLogger("ocrbatch")

@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline.reports.listing import in_words, page_name, refusal
 from pipeline.reports.run_figures import WorkerUse, in_brief
-from pipeline.reports.summary import Phase, Progress
-from pipeline.types import Document, PageResult
+from pipeline.reports.summary import Progress
+from pipeline.types import Document, PageResult, Phase
 from storage.strings.printable import one_line
 from storage.types import DONE_STATUSES, FINE_STATUSES
 

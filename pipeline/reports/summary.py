@@ -4,7 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
@@ -12,13 +12,10 @@ from pipeline.meter import StageUse, bottleneck
 from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.reports.run_figures import WorkerUse, worker_lines
-from pipeline.types import Document, DocumentStatus, PageResult, PageStatus
+from pipeline.types import Document, DocumentStatus, PageResult, PageStatus, Phase
 
 UNREADABLE = ("encrypted", "broken")
 INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
-
-
-Phase = Literal["inspecting files", "loading the model", "loading the line reader", "reading"]
 
 
 class Progress:

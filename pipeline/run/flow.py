@@ -15,11 +15,11 @@ from operator import itemgetter
 from pipeline.device.open_models import Models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
-from pipeline.device.threads.page_reader import PageReader
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.reports.summary import Phase
-from pipeline.rereading.attempts import Attempts, PutOff, needs_model
+from pipeline.readers.plan import Plan
+from pipeline.readers.reader import Reader
+from pipeline.rereading.attempts import Attempts, PutOff, is_to_be_read
 from pipeline.run.budget import Budget, Share
 from pipeline.run.deferred_models import DeferredModels
 from pipeline.run.discovery import Discovery, Planner
@@ -27,7 +27,7 @@ from pipeline.run.ending import watch
 from pipeline.run.ledger import Ledger
 from pipeline.run.slow_documents import SlowDocuments
 from pipeline.stop import Stop
-from pipeline.types import Page, PageResult
+from pipeline.types import Page, PageResult, Phase
 from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -56,15 +56,15 @@ class Flow:
     ) -> None:
         self._ledger, self._stop, self._models, self._workers = ledger, stop, models, workers
         self._deferred = DeferredModels(ledger.config, tuple(models.others), lambda: models.first.device)
-        self._first_reader = models.first if models.lines is None else models.lines
+        self._plan = plan = Plan(ledger.config, models, workers)
         self._budget, self._page_bytes = budget, page_bytes
-        self._discovery = Discovery(ledger, workers, self._first_reader.start, planner)
+        self._discovery = Discovery(ledger, workers, plan.first.start, planner)
         self._attempts = Attempts(
             ledger.config,
             workers,
-            models,
+            plan,
             self._keep_first,
-            begin=lambda page, model: self._begin(page, model=model),
+            begin=self._begin,
             waits=self._deferred.waits,
         )
         self._is_device_known = False
@@ -106,9 +106,10 @@ class Flow:
                 model.failed.result()
 
     def _phase(self) -> Phase:
-        if self._first_reader.is_loading:
-            return "loading the model" if self._models.lines is None else "loading the line reader"
-        return "reading" if self._first_reader.is_ready else "inspecting files"
+        first = self._plan.first
+        if first.is_loading:
+            return first.loading
+        return "reading" if first.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: InputFiles) -> None:
         pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
@@ -168,9 +169,9 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
-    async def _begin(self, page: Page, *, alone: bool = False, model: PageReader | None = None) -> None:
-        """Marks a page as being read, once its model has loaded: a crash during loading is not the page's fault."""
-        await (model or self._models.first).ready(alone=alone)
+    async def _begin(self, page: Page, reader: Reader, *, alone: bool = False) -> None:
+        """Marks a page as being read, once its reader has loaded: a crash during loading is not the page's fault."""
+        await reader.ready(alone=alone)
         await self._ledger.begin(page, alone=alone)
 
     def _keep_first(self, first: PageResult) -> None:
@@ -204,8 +205,8 @@ class Flow:
                 self._slow.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
-            if needs_model(outcome):
-                await self._begin(page, alone=alone)
+            if is_to_be_read(outcome) and self._plan.first.marks_pages:
+                await self._begin(page, self._plan.first, alone=alone)
             reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
             made = await reading

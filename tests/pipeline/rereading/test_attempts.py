@@ -4,7 +4,6 @@ import asyncio
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +13,11 @@ from PIL import Image
 from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import TileSettings
-from pipeline.errors import WorkersError
 from pipeline.outcome.doubt import NONE_READ
-from pipeline.rereading.attempts import Attempts, needs_model
+from pipeline.readers.plan import Plan
+from pipeline.rereading.attempts import Attempts, is_to_be_read
 from pipeline.rereading.comparing import best
-from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage, SeenWords
+from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 from tests.pipeline.rereading.test_further_steps import LAYER
@@ -29,7 +28,6 @@ LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
 class Workers:
     def __init__(self, config: Config, found: Layer | None = None, letter: bool = False) -> None:
         self.render_settings, self.found, self.letter = render_settings(config), found, letter
-        self.placed: PageError | None = None
 
     def render(self, *_: Any, tile: TileSettings, **__: Any) -> Future[ReadyPage]:
         assert tile.lines, "looked at as it was drawn"
@@ -37,11 +35,6 @@ class Workers:
         with Image.open(LETTER) as picture:
             grey = np.asarray(picture.convert("L"))
         future.set_result(replace(rendered(), grey=grey if self.letter else np.full_like(grey, 255)))
-        return future
-
-    def words(self, result: PageResult, seen: SeenWords) -> Future[PageResult | PageError]:
-        future: Future[PageResult | PageError] = Future()
-        future.set_result(result if self.placed is None else self.placed)
         return future
 
     def layer(self, ready: RenderedPage) -> Future[RenderedPage]:
@@ -80,7 +73,7 @@ def attempts(
     async def made() -> list[PageResult]:
         workers: Any = Workers(config, found, letter)
         keep = [].append if kept is None else kept.append
-        made_at = Attempts(config, workers, models, keep)
+        made_at = Attempts(config, workers, Plan(config, models, workers), keep)
         return await made_at(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())
@@ -99,8 +92,8 @@ def test_what_needs_no_reading_is_not_read() -> None:
     assert (made.status, made.source, made.doubt) == ("doubtful", "layer", "a picture is lost")
     assert made.parsed is not None
     assert made.parsed.text == LAYER.text
-    assert not any(map(needs_model, (gone, replace(rendered(), blank=True), embedded)))
-    assert needs_model(rendered())
+    assert not any(map(is_to_be_read, (gone, replace(rendered(), blank=True), embedded)))
+    assert is_to_be_read(rendered())
 
 
 @pytest.mark.parametrize(("letter", "status"), [(True, "doubtful"), (False, "blank")])
@@ -201,76 +194,3 @@ def test_a_doubtful_reading_is_replaced_by_a_layer_that_can_be_trusted() -> None
     alone: dict[str, Any] = {"ladder": {"rungs": []}}
     made = attempts(rendered(), read("Pycckuu", confidence=0.1), found=LAYER, **alone)
     assert [attempt.status for attempt in made] == ["doubtful", "embedded"]
-
-
-def test_words_are_found_while_a_model_reads_and_a_page_s_bytes_count_until_then() -> None:
-    page = replace(rendered(), ink=np.zeros((4, 5), np.uint8))
-    finding: Future[SeenWords] = Future()
-    released: list[int] = []
-
-    class Words:
-        def words(self, asked: RenderedPage) -> Future[SeenWords]:
-            assert asked.ink is not None
-            return finding
-
-    class Reading:
-        device = "cpu"
-
-        async def read(self, asked: RenderedPage, dropped: Any, *_: Any, **__: Any) -> PageResult:
-            assert asked.ink is None
-            dropped(7)
-            await asyncio.sleep(0.01)
-            assert not released, "the words are not found yet"
-            finding.set_result(SeenWords())
-            await asyncio.sleep(0.01)
-            assert released == [7]
-            return read("text")
-
-    async def made() -> list[PageResult]:
-        config = Config(reader="page")
-        workers: Any = Workers(config)
-        made_at = Attempts(config, workers, Models(first=Reading(), words=Words()))  # type: ignore[arg-type]
-        return await made_at(PAGE, page, released.append)  # type: ignore[return-value]
-
-    assert [made.status for made in asyncio.run(made())] == ["ok"]
-    assert released == [7, page.num_bytes]
-
-
-def with_words(
-    found: SeenWords | WorkersError, result: PageResult, placed: PageError | None = None
-) -> PageResult:
-    """What becomes of a result whose page's words were looked for; placed: how giving them places fails."""
-    page, finding = replace(rendered(), ink=np.zeros((4, 5), np.uint8)), Future[SeenWords]()
-    if isinstance(found, WorkersError):
-        finding.set_exception(found)
-    else:
-        finding.set_result(found)
-    config = Config.model_validate({"reader": "page", "ladder": {"rungs": []}})
-    workers: Any = Workers(config)
-    workers.placed = placed
-    models: Any = Models(first=Model(result), words=SimpleNamespace(words=lambda _: finding))  # type: ignore[arg-type]
-
-    async def made() -> Any:
-        return await Attempts(config, workers, models)(PAGE, page, lambda num_bytes: None)
-
-    (attempt,) = asyncio.run(made())
-    assert isinstance(attempt, PageResult)
-    return attempt
-
-
-def test_without_processes_that_look_for_words_the_run_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    result = with_words(WorkersError("they do not start"), read("text", confidence=0.9))
-    assert result.status == "ok"
-    assert "words stay without boxes: they do not start" in caplog.text
-
-
-def test_a_page_whose_words_crash_their_worker_fails_alone() -> None:
-    error = PageError(stage="place", category="crash", message="placing the page's text crashed its worker")
-    result = with_words(SeenWords(), read("text", confidence=0.9), error)
-    assert (result.status, result.error) == ("failed", error)
-
-
-@pytest.mark.parametrize(("shows_print", "status"), [(True, "doubtful"), (False, "blank")])
-def test_a_page_of_pictures_alone_is_doubtful_where_print_was_seen(shows_print: bool, status: str) -> None:
-    result = with_words(SeenWords(shows_print=shows_print), replace(read(""), status="blank"))
-    assert (result.status, result.doubt) == (status, NONE_READ if shows_print else None)

@@ -15,8 +15,9 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
+from pipeline.readers.font_looks import FontLooks, agree
+from pipeline.readers.plan import Plan
 from pipeline.rereading.attempts import Attempts
-from pipeline.rereading.font_looks import FontLooks, agree
 from pipeline.stages.read_lines import read_lines, read_samples
 from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
@@ -75,7 +76,7 @@ def made(path: Path, data: bytes, lines: Lines, times: int = 1) -> list[PageResu
     reader: Any = lines
 
     async def read() -> list[PageResult]:
-        attempts = Attempts(Config(), workers, Models(first=reader, lines=reader))
+        attempts = Attempts(Config(), workers, Plan(Config(), Models(first=reader, lines=reader), workers))
         pages = [attempts(page, workers.render(page).result(), lambda num_bytes: None) for _ in range(times)]
         return [attempt for its in await asyncio.gather(*pages) for attempt in its]  # type: ignore[union-attr]
 

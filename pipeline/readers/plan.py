@@ -1,0 +1,61 @@
+"""Decides, once for a run, which reader takes a page."""
+
+from collections.abc import Callable, Mapping
+
+from pipeline.config.retry_steps import Step
+from pipeline.config.schema import Config, resolved
+from pipeline.device.open_models import Models
+from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.readers.by_lines import LineByLine
+from pipeline.readers.reader import Reader
+from pipeline.readers.text_layers import TextLayers
+from pipeline.readers.whole_pages import WholePages
+
+
+def _by_lines(models: Models, workers: WorkerPool) -> Reader:
+    assert models.lines is not None, "the configured model has a line reader"
+    return LineByLine(models.lines)
+
+
+def _whole(models: Models, workers: WorkerPool) -> Reader:
+    return WholePages(models.first, models.words, workers)
+
+
+# Who reads what no retry step gives to a model of its own, by the configuration's `reader`.
+READERS: Mapping[str, Callable[[Models, WorkerPool], Reader]] = {"lines": _by_lines, "page": _whole}
+
+
+class Plan:
+    """The readers of a run. first: takes pages that were not read yet. layers: takes those that have their text.
+
+    models: what the configuration's readers work with. workers: render its pages.
+    """
+
+    def __init__(self, config: Config, models: Models, workers: WorkerPool) -> None:
+        self._models, self._workers = models, workers
+        self._readers: dict[str, Reader] = {}
+        self._others = {
+            name: WholePages(model, models.words, workers) for name, model in models.others.items()
+        }
+        self.first = self._named(resolved(config).reader)
+        self.layers = TextLayers(models.lines, workers)
+
+    @property
+    def device(self) -> str | None:
+        """Where the page model is; None before it is loaded."""
+        return self._models.first.device
+
+    def reader(self, step: Step | None) -> Reader:
+        """Returns who takes a page at a retry step, None for the first reading."""
+        if step is None:
+            return self.first
+        return (
+            self._named("lines" if step.tile.lines else "page")
+            if step.model is None
+            else self._others[step.model]
+        )
+
+    def _named(self, name: str) -> Reader:
+        if name not in self._readers:
+            self._readers[name] = READERS[name](self._models, self._workers)
+        return self._readers[name]

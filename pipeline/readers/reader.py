@@ -1,0 +1,48 @@
+"""The seam between a run and what reads its pages."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from pipeline.config.retry_steps import Step
+from pipeline.types import PageResult, Phase, RenderedPage
+
+
+class Reader(ABC):
+    """Reads pages that workers have rendered. Belongs to one run; use it from the event loop's thread only.
+
+    loading: what a run is said to do until the reader is ready. marks_pages: whether a page may end the whole run, so
+    that it is marked before the reader gets it. sees_print: whether a page that the reader calls blank shows no print
+    either.
+    """
+
+    loading: Phase = "loading the model"
+    marks_pages: bool = False
+    sees_print: bool = False
+
+    @property
+    def is_loading(self) -> bool:
+        """Tells whether the reader was started and does not take pages yet."""
+        return False
+
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether the reader takes pages."""
+        return True
+
+    def start(self) -> None:  # noqa: B027 - a reader that has nothing to load is always ready
+        """Begins to load what the reader works with. A run that reads nothing never calls it."""
+
+    async def ready(self, *, alone: bool = False) -> None:
+        """Starts the reader if need be, and waits until it takes pages. alone: no other is read at the same time."""
+        self.start()
+
+    @abstractmethod
+    async def read(
+        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+    ) -> PageResult:
+        """Reads a page and returns its result; a failure is one too.
+
+        dropped: called with the number of bytes of views that are released before the page is done; the caller must
+        not hold them either. step: the retry step to read it with, None for the first reading.
+        Raises: WorkersError where no process can be started.
+        """

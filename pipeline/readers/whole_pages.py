@@ -1,0 +1,105 @@
+"""A page model as a run's reader, with the places of words that it does not say itself."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+
+from pipeline.config.retry_steps import Step
+from pipeline.device.line_readers import LineReaders
+from pipeline.device.threads.page_reader import PageReader
+from pipeline.errors import WorkersError
+from pipeline.ingest.workers.pool import WorkerPool
+from pipeline.outcome.doubt import NONE_READ, doubted
+from pipeline.outcome.results import failed_result
+from pipeline.readers.reader import Reader
+from pipeline.types import PageResult, RenderedPage, SeenWords
+from storage.types import PageError
+
+LOGGER = logging.getLogger("ocrbatch")
+
+
+class WholePages(Reader):
+    """Reads pages with a model.
+
+    words: find the words of pages whose model names no places, None where every model does. workers: place them.
+    """
+
+    marks_pages = True
+
+    def __init__(self, model: PageReader, words: LineReaders | None, workers: WorkerPool) -> None:
+        self._model, self._words, self._workers = model, words, workers
+        self.sees_print = words is not None
+
+    @property
+    def is_loading(self) -> bool:
+        """Tells whether the model was started and does not take pages yet."""
+        return self._model.is_loading
+
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether the model takes pages."""
+        return self._model.is_ready
+
+    def start(self) -> None:
+        """Begins to load the model."""
+        self._model.start()
+
+    async def ready(self, *, alone: bool = False) -> None:
+        """Waits until the model takes pages; see PageReader.ready."""
+        await self._model.ready(alone=alone)
+
+    async def read(
+        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+    ) -> PageResult:
+        """Reads a page, and finds its words meanwhile; retry steps go before pages that are read first."""
+        seen = self._seen(rendered)
+        if seen is not None:
+            rendered = replace(rendered, ink=None, seen=())
+            dropped = None if dropped is None else _after(seen, dropped)
+        reading = self._model.read(rendered, dropped, step, is_urgent=step is not None)
+        del rendered  # so that its views are freed once they are encoded
+        result = await reading
+        return result if seen is None or result.parsed is None else await self._placed(result, seen)
+
+    def _seen(self, rendered: RenderedPage) -> Future[SeenWords] | None:
+        """Begins to find the page's words while the model reads it; returns None where none are looked for."""
+        if rendered.seen:
+            known: Future[SeenWords] = Future()
+            known.set_result(SeenWords(words=rendered.seen, shows_print=True))
+            return known
+        return None if rendered.ink is None or self._words is None else self._words.words(rendered)
+
+    async def _placed(self, result: PageResult, finding: Future[SeenWords]) -> PageResult:
+        """Returns a page's result with the places of its words, without them where nobody can look for words.
+
+        It is doubtful where it is blank though print was seen.
+        """
+        try:
+            seen = await asyncio.wrap_future(finding)
+        except WorkersError as error:
+            LOGGER.warning("words stay without boxes: %s", error)
+            return result
+        placed = await asyncio.wrap_future(self._workers.words(result, seen))
+        if isinstance(placed, PageError):
+            return failed_result(result.page, placed, result.timings)
+        return doubted(placed, NONE_READ) if seen.shows_print and placed.status == "blank" else placed
+
+
+def _after(finding: Future[SeenWords], dropped: Callable[[int], None]) -> Callable[[int], None]:
+    """Returns what passes on how many bytes are released once the words are found.
+
+    Until then a page's pixels stay in memory, which they share with its views. So where finding words is slower than a
+    GPU, pages do not pile up.
+    """
+
+    def later(num_bytes: int) -> None:
+        def found(ended: asyncio.Future[SeenWords]) -> None:
+            if not ended.cancelled():
+                ended.exception()  # whoever waits for the words handles it
+                dropped(num_bytes)
+
+        asyncio.wrap_future(finding).add_done_callback(found)
+
+    return later

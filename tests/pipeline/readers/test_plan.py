@@ -1,0 +1,61 @@
+"""Who takes a page is decided by the plan alone, and a reader of one's own is one class and one line."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config.retry_steps import steps_of
+from pipeline.config.schema import Config, render_settings
+from pipeline.config.sources import load
+from pipeline.device.open_models import Models
+from pipeline.readers import plan
+from pipeline.readers.by_lines import LineByLine
+from pipeline.readers.plan import READERS, Plan
+from pipeline.readers.whole_pages import WholePages
+from tests.pipeline.runs import rows, run_quietly
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+TOY = re.search(
+    r"```python\n(.*?)```", Path(plan.__file__).with_name("README.md").read_text("utf-8"), re.DOTALL
+)
+
+
+def planned(config: Config) -> Plan:
+    parts: Any = object()
+    lines = None if config.reader == "page" else parts
+    return Plan(config, Models(first=parts, lines=lines, others={"other": parts}), parts)
+
+
+def test_the_configured_reader_is_first_and_steps_may_name_another() -> None:
+    ladder = {"rungs": [{"name": "whole", "reader": "page"}, {"name": "big", "model": "small"}]}
+    config = Config.model_validate({"ladder": ladder})
+    first, whole, other = steps_of(config, "image", render_settings(config))[:3]
+    parts: Any = object()
+    found = Plan(config, Models(first=parts, lines=parts, others={"small": parts}), parts)
+    assert isinstance(found.first, LineByLine)
+    assert found.reader(None) is found.reader(first) is found.first
+    assert isinstance(found.reader(whole), WholePages)
+    assert found.reader(whole) is found.reader(whole)
+    assert isinstance(found.reader(other), WholePages)
+    assert found.reader(other) is not found.reader(whole)
+
+
+def test_without_a_line_reader_the_model_is_first() -> None:
+    found = planned(Config(reader="page"))
+    assert isinstance(found.first, WholePages)
+    assert (found.first.marks_pages, found.first.sees_print) == (True, False)
+
+
+def test_the_toy_reader_of_the_readme_reads_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert TOY is not None
+    names: dict[str, Any] = {}
+    exec(compile(TOY[1], "README.md", "exec"), names)
+    monkeypatch.setattr(plan, "READERS", {**READERS, "lines": lambda models, workers: names["Darkness"]()})
+    database = str(tmp_path / "a.db")
+    values = {"ingest": {"paths": [str(SAMPLES / "letter.png")]}, "store": {"database": database}}
+    summary = run_quietly(load(None, [], [("test", values)]))
+    assert summary.pages == {"ok": 1}
+    (row,) = rows(database)
+    assert re.fullmatch(r"\d% of this page is dark", row["text"])
