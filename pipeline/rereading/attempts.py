@@ -15,8 +15,8 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
 from pipeline.outcome.results import blank_result, failed_result
 from pipeline.outcome.script_check import script_flag
-from pipeline.readers.plan import Plan
 from pipeline.readers.reader import Reader
+from pipeline.readers.reader_plan import Plan
 from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
 from pipeline.text_layer.agreement import agreement, layer_of

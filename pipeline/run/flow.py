@@ -17,8 +17,8 @@ from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import render_workers
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.readers.plan import Plan
 from pipeline.readers.reader import Reader
+from pipeline.readers.reader_plan import Plan
 from pipeline.rereading.attempts import Attempts, PutOff, is_to_be_read
 from pipeline.run.budget import Budget, Share
 from pipeline.run.deferred_models import DeferredModels

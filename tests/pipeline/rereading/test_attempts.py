@@ -14,7 +14,7 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import TileSettings
 from pipeline.outcome.doubt import NONE_READ
-from pipeline.readers.plan import Plan
+from pipeline.readers.reader_plan import Plan
 from pipeline.rereading.attempts import Attempts, is_to_be_read
 from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage

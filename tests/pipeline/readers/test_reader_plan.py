@@ -10,15 +10,15 @@ from pipeline.config.retry_steps import steps_of
 from pipeline.config.schema import Config, render_settings
 from pipeline.config.sources import load
 from pipeline.device.open_models import Models
-from pipeline.readers import plan
+from pipeline.readers import reader_plan
 from pipeline.readers.by_lines import LineByLine
-from pipeline.readers.plan import READERS, Plan
+from pipeline.readers.reader_plan import READERS, Plan
 from pipeline.readers.whole_pages import WholePages
 from tests.pipeline.runs import rows, run_quietly
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 TOY = re.search(
-    r"```python\n(.*?)```", Path(plan.__file__).with_name("README.md").read_text("utf-8"), re.DOTALL
+    r"```python\n(.*?)```", Path(reader_plan.__file__).with_name("README.md").read_text("utf-8"), re.DOTALL
 )
 
 
@@ -52,7 +52,9 @@ def test_the_toy_reader_of_the_readme_reads_a_run(monkeypatch: pytest.MonkeyPatc
     assert TOY is not None
     names: dict[str, Any] = {}
     exec(compile(TOY[1], "README.md", "exec"), names)
-    monkeypatch.setattr(plan, "READERS", {**READERS, "lines": lambda models, workers: names["Darkness"]()})
+    monkeypatch.setattr(
+        reader_plan, "READERS", {**READERS, "lines": lambda models, workers: names["Darkness"]()}
+    )
     database = str(tmp_path / "a.db")
     values = {"ingest": {"paths": [str(SAMPLES / "letter.png")]}, "store": {"database": database}}
     summary = run_quietly(load(None, [], [("test", values)]))
