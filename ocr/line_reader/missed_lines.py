@@ -65,7 +65,7 @@ class PageInk:
 
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
-    rules, uprights: the page's rules in either direction, in pixels of the whole page.
+    rules, uprights: the page's rules in either direction, in pixels of the whole page; none in `coarse`.
     """
 
     text: Mask
@@ -83,7 +83,9 @@ class PageInk:
         height, width = (max(1, round(side * scale)) for side in grey.shape)
         page = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
         found = find_ink(page)
-        coarse = cls.of(np.asarray(page), _COARSE_PX) if most_px > _COARSE_PX else None
+        is_coarse = most_px <= _COARSE_PX
+        coarse = None if is_coarse else cls.of(np.asarray(page), _COARSE_PX)
+        level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
         return cls(
             text=found.text,
             scale=scale,
@@ -95,12 +97,11 @@ class PageInk:
             coarse=coarse and replace(coarse, scale=coarse.scale * scale),
             rules=tuple(
                 Rule(x0=rule.x0 / scale, x1=rule.x1 / scale, y=(rule.y0 + rule.y1) / 2 / scale)
-                for rule in pieces(found.level)
+                for rule in level
                 if rule.ink < _THICK_PX * rule.width and rule.height < _SLANT * rule.width
             ),
             uprights=tuple(
-                (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale)
-                for rule in pieces(found.upright)
+                (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale) for rule in upright
             ),
         )
 

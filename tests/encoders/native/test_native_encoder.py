@@ -9,13 +9,13 @@ from torch import Tensor
 from encoders.graphs.capturing.buffers import input_rows
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.native.test_patch_path import written
 from tests.encoders.native.test_sequence_attention import NoHostReads
 from tests.encoders.native.tiny_native import FAMILIES, draw, reference, sharpen, tiny_model, vision_of
 
@@ -87,16 +87,6 @@ def test_replays_equal_transformers_whatever_ran_before(family: str) -> None:
     found, uses = through.encode(large)
     assert uses == ["miss", "hit"]
     assert_equal(found, reference(family, model, large))
-
-
-def written(path: PatchPath, units: Sequence[Unit]) -> Tensors:
-    """Buffers of 40 tokens with the units at their front."""
-    buffers = path.buffers(AXIS, 40, CPU)
-    for name, pieces in path.pieces(units).items():
-        content = torch.cat(pieces)
-        buffers[name][: len(content)] = content
-        path.pad(name, buffers[name], len(content), len(content))
-    return buffers
 
 
 @pytest.mark.parametrize("family", FAMILIES)
