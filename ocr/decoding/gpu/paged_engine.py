@@ -7,7 +7,7 @@ Results still in flight for a page that ended or was rewound are thrown away.
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 
 import torch
@@ -233,11 +233,13 @@ class PagedEngine:
             generate_s=page.generate_s,
         )
 
-    def _prefilled(self, entry: Entry, seconds: float) -> None:
+    def _prefilled(self, entries: Sequence[Entry], seconds: float) -> None:
+        """Counts a prefill, all of it before its pages enter: the first one would pay for the others' share."""
         self._clock.take_prefill(seconds)
-        entry.page.prefill_s += seconds
-        if entry.counts:
-            entry.page.entered = self._clock.enter()
+        for entry in entries:
+            entry.page.prefill_s += seconds / len(entries)
+            if entry.counts:
+                entry.page.entered = self._clock.enter()
 
     def _left(self, page: Page) -> None:
         """Stops the page's share of the clock: it has ended, or waits for a slot again."""

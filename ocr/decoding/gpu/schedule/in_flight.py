@@ -96,8 +96,7 @@ class Control:
 class InFlight:
     """The launches whose results the host has not checked, oldest first.
 
-    prefilled: called with a page that was prefilled, before its first token is checked, and its share of the prefill's
-    seconds.
+    prefilled: called with the pages of a prefill, before their first tokens are checked, and its seconds.
     """
 
     def __init__(
@@ -105,7 +104,7 @@ class InFlight:
         steps: DeviceSteps,
         control: Control,
         stats: EngineStats,
-        prefilled: Callable[[Entry, float], None],
+        prefilled: Callable[[Sequence[Entry], float], None],
     ) -> None:
         self._steps = steps
         self._control = control
@@ -139,8 +138,7 @@ class InFlight:
         if record.seconds is not None:
             seconds = record.seconds()
             self._stats.prefill_s += seconds
-            for entry in record.entries:
-                self._prefilled(entry, seconds / len(record.entries))
+            self._prefilled(record.entries, seconds)
         if refused := self._control.look(record, numbers):
             self._choose_again(refused, *self._logits(record, refused))
         self._stats.wait_s += waited - started

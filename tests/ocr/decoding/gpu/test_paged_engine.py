@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.paged_engine import PagedEngine
+from ocr.decoding.gpu.schedule import clock
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, start_reading
 from ocr.model.prompt import encode_prompt, splice
@@ -203,6 +205,20 @@ def test_pages_come_out_as_they_end() -> None:
     found = list(PagedEngine(reader, SMALL).read(items(reader, PAGES[:3], limits)))
     assert [page.index for page in found] == [2, 1, 0]
     assert all(page.generate_s > 0 for page in found)
+
+
+def test_a_slow_prefill_is_no_debt_of_its_last_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    engine = PagedEngine(random_reader(eos_id=-1), SMALL)
+    entries: Any = [
+        SimpleNamespace(page=SimpleNamespace(prefill_s=0.0, entered=None), counts=True) for _ in range(3)
+    ]
+    now[0] = 9.0
+    engine._prefilled(entries, 9.0)
+    now[0] = 9.6
+    shares = [engine._clock.leave(entry.page.entered) for entry in entries]
+    assert shares == pytest.approx([0.2, 0.2, 0.2])
 
 
 def test_a_reading_that_is_broken_off_leaves_the_engine_usable(
