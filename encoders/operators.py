@@ -3,6 +3,8 @@
 Operators made by torch.library.custom_op import torch._dynamo when first called, which took 2 to 5 s of a start.
 """
 
+import functools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -36,3 +38,28 @@ def cuda_operator(
         return operator
 
     return decorate
+
+
+def load_launchers_one_at_a_time() -> None:
+    """Has Triton load the launcher of one kernel at a time, whichever threads launch kernels for the first time.
+
+    Until Triton 3.7 every launcher is a module of one name, and Python loads such a module a second time into the
+    object that bears the name: of two threads one may get the other's function, which ends with "function takes exactly
+    28 arguments (26 given)", or runs a kernel on wrong arguments where their numbers agree.
+    """
+    try:
+        from triton.backends.nvidia.driver import CudaLauncher
+    except ImportError:
+        return
+    load, loading = CudaLauncher.__init__, threading.Lock()
+
+    @functools.wraps(load)
+    def load_alone(*args: Any, **kwargs: Any) -> None:
+        with loading:
+            load(*args, **kwargs)
+
+    CudaLauncher.__init__ = load_alone
+
+
+if torch.cuda.is_available():
+    load_launchers_one_at_a_time()

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor
 from torch._subclasses import FakeTensorMode
 
-from encoders.operators import cuda_operator
+from encoders.operators import cuda_operator, load_launchers_one_at_a_time
 
 
 def _fake_scaled(x: Tensor, factor: float) -> Tensor:
@@ -66,3 +69,27 @@ def test_none_is_imported_by_a_call() -> None:
         "sys.exit('torch._dynamo' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_launchers_are_loaded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at once may each get the other's function."""
+    at_once: list[int] = []
+    most: list[int] = []
+
+    class Launcher:
+        def __init__(self, name: str) -> None:
+            at_once.append(1)
+            most.append(len(at_once))
+            time.sleep(0.01)
+            at_once.pop()
+            self.name = name
+
+    monkeypatch.setitem(
+        sys.modules,
+        "triton.backends.nvidia.driver",
+        SimpleNamespace(CudaLauncher=Launcher),  # type: ignore[arg-type]
+    )
+    load_launchers_one_at_a_time()
+    with ThreadPoolExecutor(8) as threads:
+        assert [made.name for made in threads.map(Launcher, "abcdefgh")] == list("abcdefgh")
+    assert max(most) == 1

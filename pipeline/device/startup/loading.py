@@ -121,10 +121,13 @@ def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
 
 @functools.cache
 def begin_waking() -> None:
-    """Begins to wake the GPU, in a thread, in parallel to imports; call it once torch is imported."""
+    """Begins to wake the GPU, in a thread, in parallel to imports; call it once torch is imported.
+
+    At its end the interpreter waits for the thread: ended within an operator, it would crash the process.
+    """
     import torch
 
-    threading.Thread(target=wake_device, args=(torch.device("cuda"),), daemon=True).start()
+    threading.Thread(target=wake_device, args=(torch.device("cuda"),)).start()
 
 
 def wake_device(device: "torch.device") -> None:

@@ -1,6 +1,8 @@
 import builtins
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -115,6 +117,18 @@ def test_waking_a_device_never_fails(
     monkeypatch.setattr(torch, "ones", fails)
     wake_device(torch.device("cuda"))
     assert [record.getMessage() for record in caplog.records] == ["the device does not wake up"]
+
+
+def test_a_process_does_not_end_while_it_wakes_the_gpu() -> None:
+    """A thread that the interpreter's end stops within an operator of PyTorch crashes the process."""
+    code = """
+import time
+from pipeline.device.startup import loading
+loading.wake_device = lambda device: (time.sleep(0.3), print("awake"))
+loading.begin_waking()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "awake\n"
 
 
 def test_the_weights_are_read_ahead_of_the_imports(reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
