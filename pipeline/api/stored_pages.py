@@ -3,6 +3,9 @@
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from typing import Any
+
+from sqlite_utils import Database
 
 from pipeline.api.page_text import PageText, of_row
 from pipeline.ingest.globs import stored_path_matcher
@@ -33,20 +36,37 @@ def results(
     Raises, when the first page is asked for: DatabaseNotFoundError and other kinds of StorageError where the database
     cannot be read, SelectionError where a value selects nothing that there could be.
     """
-    globs, statuses = _listed(path), _listed(status)
-    for name in statuses:
-        if name not in PAGE_STATUSES:
-            raise SelectionError(f"{name!r} is not a page status; choose from {', '.join(PAGE_STATUSES)}")
     with closing(open_for_reading(os.fspath(db))) as database:
-        selection = Selection(
-            since=None if since is None else parse_since(database, str(since)),
-            statuses=statuses,
-            wants_path=stored_path_matcher(globs) if globs else None,
+        chosen = selection(
+            database,
+            path=path,
+            status=status,
+            since=None if since is None else str(since),
             min_confidence=min_confidence,
             max_confidence=max_confidence,
         )
-        yield from map(of_row, export_rows(database, selection, with_words=words))
+        yield from map(of_row, export_rows(database, chosen, with_words=words))
 
 
-def _listed(value: str | Iterable[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def selection(
+    db: Database,
+    *,
+    path: str | Iterable[str] = (),
+    status: str | Iterable[str] = (),
+    since: str | None = None,
+    **limits: Any,
+) -> Selection:
+    """Returns the selection of pages that all of these together leave; `results` says what each is.
+
+    limits: further fields of the selection. Raises: SelectionError.
+    """
+    globs, statuses = ((some,) if isinstance(some, str) else tuple(some) for some in (path, status))
+    for name in statuses:
+        if name not in PAGE_STATUSES:
+            raise SelectionError(f"{name!r} is not a page status; choose from {', '.join(PAGE_STATUSES)}")
+    return Selection(
+        since=None if since is None else parse_since(db, since),
+        statuses=statuses,
+        wants_path=stored_path_matcher(globs) if globs else None,
+        **limits,
+    )

@@ -2,6 +2,7 @@
 
 import json
 from datetime import timedelta
+from typing import Any
 
 import click
 
@@ -73,15 +74,7 @@ def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
 @click.option("--superseded", is_flag=True, help="Also delete earlier content of files that have changed.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @verbose_option
-def prune(
-    database: str,
-    keep_runs: int,
-    older_than: timedelta | None,
-    missing: bool,
-    superseded: bool,
-    dry_run: bool,
-    verbose: bool,
-) -> None:
+def prune(database: str, dry_run: bool, verbose: bool, **chosen: Any) -> None:
     """Delete attempts that another one replaced, and runs left without any; never a current text.
 
     The database file keeps its size, and new pages fill the gaps; `ocrbatch vacuum` shrinks it.
@@ -89,14 +82,7 @@ def prune(
     start_logging(verbose)
     from storage.upkeep import prune as pruning
 
-    found = pruning.prune(
-        database,
-        keep_runs=keep_runs,
-        older_than=older_than,
-        missing=missing,
-        superseded=superseded,
-        dry_run=dry_run,
-    )
+    found = pruning.prune(database, dry_run=dry_run, **chosen)
     line = f"{found.attempts} attempts, {found.runs} runs, {found.files} files, {found.documents} documents"
     say([f"{'would delete' if dry_run else 'deleted'}: {line} with {found.pages} pages"])
 

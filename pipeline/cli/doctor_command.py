@@ -42,8 +42,7 @@ def doctor(
         "--model": ("model", model),
         "--cluster": ("cluster.address", cluster),
     }
-    layers = [(name, sources.nest(key, value)) for name, (key, value) in options.items() if value is not None]
-    config = sources.load(config_path, (), layers)
+    config = sources.load(config_path, (), sources.layers(options))
     findings = []
     for finding in examine(config, read=read):
         findings.append(finding)

@@ -1,46 +1,15 @@
-"""Translates the options of `ocrbatch export` into a selection of pages and a place for them."""
+"""Translates the options of `ocrbatch export` into a place for pages, and says what was written there."""
 
-from collections.abc import Sequence
-
-from sqlite_utils import Database
-
-from pipeline.ingest.globs import stored_path_matcher
 from pipeline.reports.listing import cut
-from storage.errors import ExportPathError, SelectionError
+from storage.errors import ExportPathError
 from storage.export.export_files import Written
 from storage.export.formats import Format
-from storage.export.selection import Selection, parse_since
 from storage.strings.urls import is_url
-from storage.types import PAGE_STATUSES
 
 HOW_GLOBS_MATCH = (
     "a --path without a slash is matched with the names of files and of folders above them, one with a slash with "
     "the end of the path, from any folder on; * stays within a name, ** spans folders"
 )
-
-
-def selection(
-    db: Database,
-    *,
-    since: str | None,
-    statuses: str | None,
-    patterns: Sequence[str],
-    superseded: bool,
-    max_confidence: float | None = None,
-    min_confidence: float | None = None,
-) -> Selection:
-    """Returns the selection of pages that all options together leave. statuses: comma-separated.
-
-    Raises: SelectionError.
-    """
-    return Selection(
-        since=None if since is None else parse_since(db, since),
-        statuses=() if statuses is None else _statuses(statuses),
-        wants_path=stored_path_matcher(patterns) if patterns else None,
-        superseded=superseded,
-        max_confidence=max_confidence,
-        min_confidence=min_confidence,
-    )
 
 
 def folder_of(
@@ -84,13 +53,3 @@ def lines_of(written: Written, place: str) -> list[str]:
         *([f"named otherwise: {more}"] if more else []),
         *(f"figures left as text: {line}" for line in written.undrawn),
     ]
-
-
-def _statuses(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    for name in names:
-        if name not in PAGE_STATUSES:
-            raise SelectionError(
-                f"--status: {name!r} is not a page status; choose from {', '.join(PAGE_STATUSES)}"
-            )
-    return names

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -56,7 +56,6 @@ FORMAT_NAMES = (
 )
 @click.option(
     "--path",
-    "patterns",
     metavar="GLOB",
     multiple=True,
     help='Only these files or folders: "*.pdf", "2026/*".',
@@ -90,16 +89,12 @@ def export(
     format_name: str,
     output: str | None,
     out_dir: str | None,
-    since: str | None,
     statuses: str | None,
-    patterns: tuple[str, ...],
-    max_confidence: float | None,
-    min_confidence: float | None,
     shard_pages: int | None,
-    superseded: bool,
     is_archival: bool,
     no_figures: bool,
     verbose: bool,
+    **selecting: Any,
 ) -> None:
     """Write pages, ordered by path and page: all, or those that the options select.
 
@@ -110,26 +105,20 @@ def export(
     output = None if output == "-" else output  # standard output, as everywhere
     if is_archival and format_name != "pdf":
         raise click.UsageError("--pdfa is of --format pdf only")
-    from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of, selection
+    from pipeline.api.stored_pages import selection
+    from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of
     from pipeline.export.figure_drawer import FigureDrawer
     from pipeline.export.searchable_export import all_formats
     from storage.export import export_files, formats
 
     with _reading(database) as db, all_formats(is_archival=is_archival) as known, FigureDrawer() as drawer:
-        chosen = selection(
-            db,
-            since=since,
-            statuses=statuses,
-            patterns=patterns,
-            superseded=superseded,
-            max_confidence=max_confidence,
-            min_confidence=min_confidence,
-        )
+        status = () if statuses is None else [name.strip() for name in statuses.split(",")]
+        chosen = selection(db, status=status, **selecting)
         form = known[format_name]
         folder = folder_of(format_name, form, output, out_dir, shard_pages)
         written = None
         if folder is not None and shard_pages is not None:
-            if chosen.is_narrow or superseded:
+            if chosen.is_narrow or chosen.superseded:
                 raise click.UsageError(
                     "--shard-pages adds all that is new; no option that selects pages goes with it"
                 )
@@ -148,7 +137,7 @@ def export(
         number = written.pages
         say(lines_of(written, folder or output or ""), err=True)
     if not number and shard_pages is None:
-        globs = f" ({HOW_GLOBS_MATCH})" if patterns else ""
+        globs = f" ({HOW_GLOBS_MATCH})" if selecting["path"] else ""
         say(
             [f"no page to export: {'none matches' if chosen.is_narrow else 'there is none'}{globs}"], err=True
         )

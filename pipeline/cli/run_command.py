@@ -19,14 +19,32 @@ if TYPE_CHECKING:
     from pipeline.reports.summary import Progress, RunSummary
     from pipeline.stop import Stop
 
+# Options that set a key of the configuration.
+_KEYS = {
+    "--db": "store.database",
+    "--model": "model",
+    "--device": "device",
+    "--include": "ingest.include",
+    "--manifest": "ingest.manifest",
+    "--exclude": "ingest.exclude",
+    "--pages": "ingest.pages",
+    "--text-layer": "text_layer",
+    "--force": "run.force",
+    "--retry-failed": "run.retry_failed",
+    "--workers": "cluster.workers",
+    "--cluster": "cluster.address",
+    "--log-file": "run.log_file",
+    "--pdf-to": "run.pdf_to",
+    "--move-to": "run.move_to",
+    "--summary-file": "run.summary_file",
+}
+
 
 @click.command()
 @click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--config", "config_path", metavar="FILE", help="YAML configuration file.")
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
-@click.option(
-    "--db", "database", metavar="FILE", help="Write results to this database.  [default: ocrbatch.db]"
-)
+@click.option("--db", metavar="FILE", help="Write results to this database.  [default: ocrbatch.db]")
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), help="Where the model runs.")
 @click.option(
@@ -74,28 +92,12 @@ def run(
     paths: tuple[str, ...],
     config_path: str | None,
     sets: tuple[str, ...],
-    database: str | None,
-    model: str | None,
-    device: str | None,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    manifest: str | None,
-    pages: str | None,
-    text_layer: str | None,
-    force: bool,
-    retry_failed: bool,
-    max_time: str | None,
-    workers: str | None,
-    cluster: str | None,
-    log_file: str | None,
-    pdf_to: str | None,
-    move_to: str | None,
-    summary_file: str | None,
     only_plan: bool,
     watches: bool,
     as_json: bool,
     quiet: bool,
     verbose: bool,
+    **options: Any,
 ) -> int:
     """Read all pages of files and folders.
 
@@ -109,44 +111,28 @@ def run(
     start_logging(verbose, quiet)
     from pipeline.stop import Stop, parse_duration, stop_on_signals, time_limit
 
-    options: dict[str, tuple[str, Any]] = {
-        "PATH": ("ingest.paths", list(paths) or None),
-        "--db": ("store.database", database),
-        "--model": ("model", model),
-        "--device": ("device", device),
-        "--include": ("ingest.include", list(include) or None),
-        "--manifest": ("ingest.manifest", manifest),
-        "--exclude": ("ingest.exclude", list(exclude) or None),
-        "--pages": ("ingest.pages", pages),
-        "--text-layer": ("text_layer", text_layer),
-        "--force": ("run.force", force or None),
-        "--retry-failed": ("run.retry_failed", retry_failed or None),
-        "--workers": (
-            "cluster.workers",
-            int(workers) if workers is not None and workers.isdecimal() else workers,
-        ),
-        "--cluster": ("cluster.address", cluster),
-        "--log-file": ("run.log_file", log_file),
-        "--pdf-to": ("run.pdf_to", pdf_to),
-        "--move-to": ("run.move_to", move_to),
-        "--summary-file": ("run.summary_file", summary_file),
-    }
+    if (workers := options["workers"]) is not None and workers.isdecimal():
+        options["workers"] = int(workers)
+    given: dict[str, tuple[str, Any]] = {"PATH": ("ingest.paths", list(paths) or None)}
+    for name, key in _KEYS.items():
+        value = options[name[2:].replace("-", "_")]
+        if isinstance(value, tuple | bool):  # options that may be given several times, and flags
+            value = (list(value) if isinstance(value, tuple) else value) or None
+        given[name] = (key, value)
     stop = Stop()
     with stop_on_signals(stop):  # before the imports, which take a second
         with first_import("pipeline.config.sources"):
             from pipeline.config import sources
 
         try:
-            options["--max-time"] = (
-                "run.time_limit_s",
-                None if max_time is None else parse_duration(max_time),
-            )
-            config = sources.load(config_path, sets, sources.layers(options))
+            if (limit := options["max_time"]) is not None:
+                given["--max-time"] = ("run.time_limit_s", parse_duration(limit))
+            config = sources.load(config_path, sets, sources.layers(given))
         except ConfigError as error:
-            if summary_file is not None and not only_plan:
+            if options["summary_file"] is not None and not only_plan:
                 from pipeline.run.reported_run import report_failure
 
-                report_failure(summary_file, error)
+                report_failure(options["summary_file"], error)
             raise
         with time_limit(stop, config.run.time_limit_s):
             if only_plan:

@@ -1,7 +1,6 @@
 """Makes a run's report: one HTML file with its styles, charts and pictures inside, which loads and runs nothing."""
 
 import base64
-import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -20,6 +19,8 @@ from pipeline.reports.listing import in_words
 from pipeline.reports.run_figures import faults, used_paths, used_stages
 from storage.database import open_for_reading
 from storage.errors import ExportPathError
+from storage.export.export_files import is_database, replace_file
+from storage.export.formats import FORMATS
 from storage.strings.printable import one_line, shown
 
 NUM_PAGES = 12
@@ -46,7 +47,14 @@ def write_report(
         if with_thumbnails and figures.shown_pages
         else {}
     )
-    _write(path, page(figures, pictures))
+    # What no encoding holds, half a surrogate pair in a message, say, is written as a reference.
+    text = page(figures, pictures).encode("utf-8", "xmlcharrefreplace").decode()
+    try:
+        replace_file(os.path.realpath(path), FORMATS["html"], lambda stream: stream.write(text))
+    except OSError as error:
+        raise ExportPathError(
+            f"{path}: cannot write the report: {error.strerror}; choose another -o"
+        ) from error
     return figures
 
 
@@ -137,27 +145,9 @@ def _refuse(path: str, database: str) -> None:
             f"{path}: is a folder; name a file, such as {os.path.join(path, 'report.html')}"
         )
     target = os.path.realpath(path)
-    own = {os.path.realpath(database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
-    if target in own or (os.path.exists(target) and os.path.samefile(target, database)):
+    if is_database(target, database):
         raise ExportPathError(f"{path}: is the database itself; choose another -o")
     if not os.path.isdir(os.path.dirname(target)):
         raise ExportPathError(
             f"{path}: there is no folder {os.path.dirname(target)}; make it, or choose another -o"
         )
-
-
-def _write(path: str, text: str) -> None:
-    target = os.path.realpath(path)
-    folder, name = os.path.split(target)
-    partial = os.path.join(folder, f".{name}.{os.getpid()}.part")
-    try:
-        # What no encoding holds, half a surrogate pair in a message, say, is written as a reference.
-        with open(partial, "w", encoding="utf-8", errors="xmlcharrefreplace", newline="\n") as stream:
-            stream.write(text)
-        os.replace(partial, target)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise ExportPathError(
-            f"{path}: cannot write the report: {error.strerror}; choose another -o"
-        ) from error

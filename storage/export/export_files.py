@@ -157,18 +157,21 @@ class _Kept:
 
     def __init__(self, db: Database) -> None:
         self._database = database_path(db)
-        self._own = {
-            os.path.realpath(self._database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")
-        }
         with explained(self._database):
             self._documents = {real_path(path) for (path,) in db.conn.execute("SELECT path FROM files")}
 
     def refuse(self, target: str, path: str) -> None:
         """Raises ExportPathError if the target, a real path, is one of them. path: as it was named."""
-        if target in self._own or (os.path.exists(target) and os.path.samefile(target, self._database)):
+        if is_database(target, self._database):
             raise ExportPathError(f"{path}: is the database itself; choose another place for the export")
         if target in self._documents or os.path.abspath(path) in self._documents:
             raise ExportPathError(f"{path}: is one of the documents; choose another place for the export")
+
+
+def is_database(target: str, database: str) -> bool:
+    """Returns whether a real path is that of a database or of a file beside it."""
+    own = {os.path.realpath(database) + suffix for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
+    return target in own or (os.path.exists(target) and os.path.samefile(target, database))
 
 
 def _unwritable(path: str, error: OSError) -> ExportPathError:
