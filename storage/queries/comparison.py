@@ -1,28 +1,29 @@
 """Compares the pages of two databases, or of two runs in one: what changed, what is new, what is gone.
 
 Pages are the same if their document's content and their number are; a document whose content only one side has is the
-one at the same path on the other.
+one at the same path on the other. Documents are matched on disk, and so is kept where pages differ: ten million pages
+need no more memory than a few.
 """
 
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable
-from contextlib import closing
-from dataclasses import asdict, dataclass, field
-from heapq import nlargest, nsmallest
-from statistics import mean
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
+from sqlite_utils import Database
 
 from storage.database import database_path, explained
 from storage.errors import SelectionError
-from storage.queries.matching import Matched, Side, SidePage, matching, pages_of
 
-__all__ = ("Comparison", "PageChange", "Side", "compare")
 
-# Changed pages that are kept until the worst of them are chosen.
-_BEFORE_SORTED = 1000
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One of the two. db: open for reading. run_id: the run whose attempts are meant; None for the current texts."""
+
+    db: Database
+    run_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +40,9 @@ class PageChange:
     after: str
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """What two sides have in common, and what not. Mutable while it is made.
+    """What two sides have in common, and what not.
 
     same, changed: numbers of pages on both, with the same text and with another one. median_share: of the characters
     that differ, over changed pages. most_changed: the worst, worst first. statuses: (before, after) -> pages, where
@@ -49,16 +50,16 @@ class Comparison:
     num_new: how many there are. stages: stage -> mean seconds a page on each side, None where it did not run.
     """
 
-    same: int = 0
-    changed: int = 0
-    median_share: float = 0.0
-    most_changed: list[PageChange] = field(default_factory=list)
-    statuses: dict[tuple[str, str], int] = field(default_factory=dict)
-    num_lost: int = 0
-    num_new: int = 0
-    lost: list[tuple[str, int]] = field(default_factory=list)
-    new: list[tuple[str, int]] = field(default_factory=list)
-    stages: dict[str, tuple[float | None, float | None]] = field(default_factory=dict)
+    same: int
+    changed: int
+    median_share: float
+    most_changed: list[PageChange]
+    statuses: dict[tuple[str, str], int]
+    num_lost: int
+    num_new: int
+    lost: list[tuple[str, int]]
+    new: list[tuple[str, int]]
+    stages: dict[str, tuple[float | None, float | None]]
 
     def to_json(self) -> dict[str, Any]:
         """Returns the same as values that json.dumps takes."""
@@ -71,90 +72,88 @@ class Comparison:
 def compare(before: Side, after: Side, *, limit: int = 20) -> Comparison:
     """Returns the comparison; at most `limit` pages in each of its lists. Raises: SelectionError for an unknown run.
 
-    One document's pages are in memory at a time, and the lists.
+    Of what both sides have now: neither changes meanwhile. One document's pages are in memory at a time, and the lists.
     """
     for side in (before, after):
         _check_run(side)
-    made = _Made(before, after, limit)
-    with matching(before, after) as documents, closing(made):
-        for first, second in documents.pairs():
-            made.add(first, second)
-        for second in documents.only_second():
-            made.add_new(second, pages_of(after, second.id))
+    with closing(sqlite3.connect("")) as found, _snapshot(before.db), _snapshot(after.db):
+        found.executescript(_TABLES)
+        for name, side in (("first", before), ("second", after)):
+            with explained(database_path(side.db)):
+                documents = side.db.conn.execute(
+                    _CURRENT if side.run_id is None else _OF_RUN, {"run": side.run_id}
+                )
+                found.executemany(_ADD.format(side=name), documents)
+        num_same = 0
+        for first, place, path, second, other_place, other_path in found.execute(_MATCHED):
+            pages, others = _pages(before, first), _pages(after, second)
+            for number, page in pages.items():
+                other = others.pop(number, None)
+                share = None if other is None else _difference(before, page, after, other)
+                num_same += share == 0
+                if share != 0 or other is None or page[0] != other[0]:
+                    values = (place, number, path, page[0], None if other is None else other[0], share)
+                    found.execute(_DIFFERS, values)
+            for number, (status, *_) in others.items():
+                found.execute(_DIFFERS, (other_place, number, other_path, None, status, None))
         stages = [_stages(side) for side in (before, after)]
-        found = made.found()
-    found.stages = {name: (stages[0].get(name), stages[1].get(name)) for name in stages[0] | stages[1]}
-    return found
+        return _told(found, num_same, limit, stages)
 
 
-class _Made:
-    """A comparison while it is made. The shares of pages that differ are on disk, for their median."""
+def _told(found: sqlite3.Connection, num_same: int, limit: int, stages: list[dict[str, float]]) -> Comparison:
+    """Returns the comparison from the pages that differ."""
+    changed, num_lost, num_new = found.execute(_COUNTS).fetchone()
+    middle = found.execute(_MEDIAN, (2 - changed % 2, max(0, changed - 1) // 2)).fetchone()[0]
+    worst = found.execute(
+        "SELECT path, page, share, before, after FROM differing WHERE share > 0 ORDER BY share DESC, rowid LIMIT ?",
+        (limit,),
+    )
+    statuses = found.execute(
+        "SELECT before, after, count(*) AS n FROM differing WHERE before <> after GROUP BY before, after"
+        " ORDER BY n DESC, min(rowid)"
+    )
+    lost = found.execute(
+        "SELECT path, page FROM differing WHERE after IS NULL ORDER BY rowid LIMIT ?", (limit,)
+    )
+    new = found.execute(
+        "SELECT path, page FROM differing WHERE before IS NULL ORDER BY place, page LIMIT ?", (limit,)
+    )
+    return Comparison(
+        same=num_same,
+        changed=changed,
+        median_share=middle or 0.0,
+        most_changed=[
+            PageChange(path=path, page=page, share=share, before=before, after=after)
+            for path, page, share, before, after in worst
+        ],
+        statuses={(before, after): n for before, after, n in statuses},
+        num_lost=num_lost,
+        num_new=num_new,
+        lost=lost.fetchall(),
+        new=new.fetchall(),
+        stages={name: (stages[0].get(name), stages[1].get(name)) for name in stages[0] | stages[1]},
+    )
 
-    def __init__(self, before: Side, after: Side, limit: int) -> None:
-        self._before, self._after, self._limit = before, after, limit
-        self._found = Comparison()
-        self._statuses: Counter[tuple[str, str]] = Counter()
-        self._changes: list[PageChange] = []
-        self._new: list[tuple[int, int, str]] = []  # place of the document, page, path
-        self._shares = sqlite3.connect("")
-        self._shares.execute("CREATE TABLE shares (share REAL NOT NULL)")
 
-    def add(self, first: Matched, second: Matched | None) -> None:
-        """Adds a document of the first side, and what it is on the second."""
-        pages = pages_of(self._before, first.id)
-        others = {} if second is None else pages_of(self._after, second.id)
-        for number, page in pages.items():
-            other = others.pop(number, None)
-            if other is not None:
-                self._add_page(first.path, number, page, other)
-                continue
-            self._found.num_lost += 1
-            if len(self._found.lost) < self._limit:
-                self._found.lost.append((first.path, number))
-        if second is not None:
-            self.add_new(second, others)
+# A page's status, attempt, and the hash of its text, None where that has to be looked at.
+_Page = tuple[str, int | None, str | None]
 
-    def add_new(self, document: Matched, pages: Iterable[int]) -> None:
-        """Adds pages that only the second side has; documents come in any order."""
-        places = [(document.place, number, document.path) for number in pages]
-        self._found.num_new += len(places)
-        self._new = nsmallest(self._limit, [*self._new, *places]) if places else self._new
 
-    def found(self) -> Comparison:
-        """Returns the comparison, without stages."""
-        found, number = self._found, self._found.changed
-        if number:
-            middle = "SELECT share FROM shares ORDER BY share LIMIT ? OFFSET ?"
-            found.median_share = mean(
-                share for (share,) in self._shares.execute(middle, (2 - number % 2, (number - 1) // 2))
-            )
-        found.most_changed = self._worst()
-        found.statuses = dict(self._statuses.most_common())
-        found.new = [(path, page) for _, page, path in self._new]
-        return found
+def _pages(side: Side, document: int | None) -> dict[int, _Page]:
+    """Returns a document's pages by number, from 1, in order; none for no document."""
+    sql = _CURRENT_PAGES if side.run_id is None else _PAGES_OF_RUN
+    rows = side.db.conn.execute(sql, {"document": document, "run": side.run_id}) if document else ()
+    return {number: page for number, *page in rows}
 
-    def close(self) -> None:
-        self._shares.close()
 
-    def _add_page(self, path: str, number: int, page: SidePage, other: SidePage) -> None:
-        if page.status != other.status:
-            self._statuses[page.status, other.status] += 1
-        share = 0.0
-        if page.text_sha256 is None or page.text_sha256 != other.text_sha256:
-            share = _share(_text(self._before, page.attempt), _text(self._after, other.attempt))
-        if not share:
-            self._found.same += 1
-            return
-        self._found.changed += 1
-        self._shares.execute("INSERT INTO shares VALUES (?)", (share,))
-        self._changes.append(
-            PageChange(path=path, page=number, share=share, before=page.status, after=other.status)
-        )
-        if len(self._changes) > self._limit + _BEFORE_SORTED:
-            self._changes = self._worst()
-
-    def _worst(self) -> list[PageChange]:
-        return nlargest(self._limit, self._changes, key=lambda change: change.share)
+def _difference(before: Side, page: _Page, after: Side, other: _Page) -> float:
+    """Returns the share of characters that differ, white space collapsed."""
+    if page[2] is not None and page[2] == other[2]:
+        return 0.0
+    first, second = _text(before, page[1]), _text(after, other[1])
+    if first is None or second is None:
+        return float(first is not second)
+    return float(Levenshtein.normalized_distance(" ".join(first.split()), " ".join(second.split())))
 
 
 def _check_run(side: Side) -> None:
@@ -179,13 +178,6 @@ def _text(side: Side, attempt: int | None) -> str | None:
     return text
 
 
-def _share(before: str | None, after: str | None) -> float:
-    """Returns the share of characters that differ, white space collapsed."""
-    if before is None or after is None:
-        return float(before is not after)
-    return float(Levenshtein.normalized_distance(" ".join(before.split()), " ".join(after.split())))
-
-
 def _stages(side: Side) -> dict[str, float]:
     """Returns the mean seconds a page of every stage, in the order in which stages come."""
     which = (
@@ -198,3 +190,74 @@ def _stages(side: Side) -> dict[str, float]:
             {"run": side.run_id},
         )
         return dict(rows.fetchall())
+
+
+@contextmanager
+def _snapshot(db: Database) -> Iterator[None]:
+    if db.conn.in_transaction:  # both sides are one connection
+        yield
+        return
+    with explained(database_path(db)):
+        db.conn.execute("BEGIN")
+    try:
+        yield
+    finally:
+        db.conn.execute("ROLLBACK")
+
+
+_TABLES = (
+    "".join(
+        f"CREATE TABLE {side} (place INTEGER PRIMARY KEY, id INTEGER NOT NULL, sha256 TEXT NOT NULL UNIQUE, path TEXT);"
+        f"CREATE INDEX {side}_path ON {side}(path);"
+        for side in ("first", "second")
+    )
+    + "CREATE TABLE differing (place INTEGER, page INTEGER, path TEXT, before TEXT, after TEXT, share REAL);"
+)
+_DIFFERS = "INSERT INTO differing VALUES (?, ?, ?, ?, ?, ?)"
+_COUNTS = "SELECT count(nullif(share, 0)), count(*) - count(after), count(*) - count(before) FROM differing"
+_MEDIAN = """
+SELECT avg(share) FROM (SELECT share FROM differing WHERE share > 0 ORDER BY share LIMIT ? OFFSET ?)
+"""
+
+# Content at several paths stands where the first of them does, and is called like the last.
+_ADD = """
+INSERT INTO {side} (id, sha256, path) VALUES (?, ?, ?) ON CONFLICT (sha256) DO UPDATE SET path = excluded.path
+"""
+
+# The first side's documents by path, each with the second side's that it is, then those that only that has.
+_MATCHED = """
+SELECT f.id, f.place, f.path, s.id, s.place, s.path FROM first f LEFT JOIN second s ON s.place = coalesce(
+    (SELECT place FROM second WHERE sha256 = f.sha256),
+    (SELECT place FROM second o WHERE o.path = f.path AND NOT EXISTS (SELECT 1 FROM first WHERE sha256 = o.sha256)))
+UNION ALL
+SELECT NULL, NULL, NULL, s.id, s.place, s.path FROM second s
+WHERE NOT EXISTS (SELECT 1 FROM first WHERE sha256 = s.sha256) AND NOT EXISTS (
+    SELECT 1 FROM first o WHERE o.path = s.path AND NOT EXISTS (SELECT 1 FROM second WHERE sha256 = o.sha256))
+ORDER BY 2 NULLS LAST, 5
+"""
+
+_CURRENT = """
+SELECT d.id, d.sha256, f.path FROM listed_files f JOIN documents d ON d.id = f.document_id
+WHERE EXISTS (SELECT 1 FROM pages p WHERE p.document_id = d.id AND p.asked) ORDER BY f.path
+"""
+
+_OF_RUN = """
+SELECT d.id, d.sha256, coalesce((SELECT min(path) FROM files f WHERE f.document_id = d.id), d.sha256) AS path
+FROM documents d WHERE d.id IN (
+    SELECT p.document_id FROM attempts a JOIN pages p ON p.id = a.page_id WHERE a.run_id = :run)
+ORDER BY path
+"""
+
+# A text with a hash and no correction is the one that has the hash: reading it would touch overflow pages.
+_CURRENT_PAGES = """
+SELECT p.page_index + 1, p.status, a.id, iif(p.correction_id IS NULL, a.text_sha256, NULL)
+FROM pages p LEFT JOIN attempts a ON a.id = p.current_attempt_id
+WHERE p.document_id = :document AND p.asked ORDER BY p.page_index
+"""
+
+# Of a run's attempts at a page the one that is the page's text, else its last. CROSS JOIN and the plus keep SQLite from
+# going through all of the run's attempts for each document.
+_PAGES_OF_RUN = """
+SELECT p.page_index + 1, a.status, a.id, a.text_sha256 FROM pages p CROSS JOIN attempts a ON a.page_id = p.id
+WHERE p.document_id = :document AND +a.run_id = :run ORDER BY p.page_index, a.id = p.current_attempt_id, a.id
+"""

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from storage.database import open_for_reading
-from storage.queries import listing, matching
-from storage.queries.comparison import compare
-from storage.queries.matching import Side
+from storage.queries import comparison, listing
+from storage.queries.comparison import Side, compare
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, new_run
 
@@ -44,9 +43,9 @@ def num_documents_read(asked: list[str]) -> int:
         listing._FILES,
         listing._SUPERSEDED,
         listing._PAGES.replace("?", ":document"),
-        matching._CURRENT,
-        matching._CURRENT_PAGES,
-        matching._PAGES_OF_RUN,
+        comparison._CURRENT,
+        comparison._CURRENT_PAGES,
+        comparison._PAGES_OF_RUN,
     ],
 )
 def test_a_document_does_not_go_through_all_pages_or_a_whole_run(many: Path, statement: str) -> None:
