@@ -75,20 +75,6 @@ def _forget_first(conn: sqlite3.Connection, page_id: int, settings_hash: str) ->
     )
 
 
-def quarantined(conn: sqlite3.Connection, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
-    """Returns how many pages of the files that a run found are quarantined, and the first: path, page number."""
-    found = (
-        "FROM files f JOIN pages p ON p.document_id = f.document_id"
-        " WHERE f.last_run_id = ? AND p.status = 'quarantined'"
-    )
-    count = conn.execute(f"SELECT count(DISTINCT p.id) {found}", (run_id,)).fetchone()[0]
-    rows = conn.execute(
-        f"SELECT min(f.path) AS path, p.page_index + 1 {found} GROUP BY p.id ORDER BY path, p.page_index LIMIT ?",
-        (run_id, most),
-    )
-    return int(count), [(str(path), int(number)) for path, number in rows]
-
-
 def _merit(page: PageRecord) -> Merit:
     return merit(page.status, page.confidence)
 

@@ -2,8 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable
 
 from storage.strings.text import real_path, storable, stored_path
 from storage.strings.urls import is_url
@@ -123,48 +122,6 @@ def _make_pages(conn: sqlite3.Connection, document: int) -> None:
         )
 
 
-def unseen(
-    conn: sqlite3.Connection, run_id: int, roots: Sequence[str], *, after: int = 0, most: int = 10_000
-) -> list[tuple[int, str]]:
-    """Returns id and path of the files under roots that the run did not find, without those already known missing.
-
-    roots: as pipeline.ingest.walk.canonical returns them. In the order of their ids: at most so many after one of them.
-    """
-    if not roots:
-        return []
-    tops = [root if is_url(root) else os.path.abspath(root) for root in roots]
-    rows = conn.execute(
-        "SELECT id, path FROM files WHERE id > ? AND last_run_id <> ? AND status <> 'missing' ORDER BY id",
-        (after, run_id),
-    )
-    found = ((file_id, path) for file_id, path in rows if any(_is_under(path, top) for top in tops))
-    return list(islice(found, most))
-
-
-def empty_roots(
-    conn: sqlite3.Connection, run_id: int, roots: Sequence[str], most: int
-) -> dict[str, tuple[int, list[str]]]:
-    """Returns the roots under which the run found nothing to read, with how many files were once found there.
-
-    roots: as pipeline.ingest.walk.canonical returns them. most: of these files are named, at most.
-    """
-    known: dict[str, tuple[int, list[str]]] = {root: (0, []) for root in roots}
-    rows = conn.execute(
-        "SELECT f.path, f.last_run_id, f.status FROM files f JOIN documents d ON d.id = f.document_id"
-        " WHERE d.sha256 IS NOT NULL AND d.status <> 'skipped'"
-    )
-    for path, last_run_id, status in rows:
-        for root in [root for root in known if _is_under(path, root)]:
-            if last_run_id == run_id and status == "ok":
-                del known[root]
-                continue
-            count, named = known[root]
-            known[root] = count + 1, [*named, path] if count < most else named
-        if not known:
-            break
-    return {root: found for root, found in known.items() if found[0]}
-
-
 def gone(files: Iterable[tuple[int, str]]) -> list[int]:
     """Returns the ids of those of the files (id, path) that are known to be gone.
 
@@ -173,16 +130,8 @@ def gone(files: Iterable[tuple[int, str]]) -> list[int]:
     return [file_id for file_id, path in files if not _is_there(path)]
 
 
-def mark_missing(conn: sqlite3.Connection, file_ids: Sequence[int]) -> int:
-    """Marks files as missing, inside the caller's transaction; returns how many were not marked yet."""
-    marked = conn.executemany(
-        "UPDATE files SET status = 'missing', reason = NULL WHERE id = ? AND status <> 'missing'",
-        ((file_id,) for file_id in file_ids),
-    )
-    return marked.rowcount
-
-
-def _is_under(path: str, top: str) -> bool:
+def is_under(path: str, top: str) -> bool:
+    """Returns whether a stored path is a root or below it, as pipeline.ingest.walk.canonical returns that."""
     if is_url(path) or is_url(top):
         return path == top or (is_url(top) and path.startswith(top.rstrip("/") + "/"))
     return os.path.abspath(path) == top or os.path.abspath(path).startswith(os.path.join(top, ""))

@@ -19,7 +19,7 @@ def plan(
     settings_hash: str,
     *,
     attempt_limit: int,
-    force: bool,
+    force: bool = False,
     retry_failed: bool = False,
 ) -> PagePlan:
     """Creates the pages and sorts them into to read, done and given up, inside the caller's transaction."""

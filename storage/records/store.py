@@ -7,9 +7,10 @@ import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from storage.database import open_for_writing, transaction
 from storage.lock import RunLock
@@ -17,6 +18,7 @@ from storage.records import attempts, files, page_plans
 from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.printable import mask_secrets
+from storage.strings.urls import is_url
 from storage.types import FileRecord, KnownFile, PagePlan, PageRecord, RunRecord
 
 
@@ -166,31 +168,49 @@ class Store:
         For after a complete walk of the roots. Some may exist, left out by a pattern: storage.records.files.gone
         tells them apart.
         """
-        return files.unseen(self._db.conn, run_id, roots, after=after, most=most)
+        if not roots:
+            return []
+        tops = [root if is_url(root) else os.path.abspath(root) for root in roots]
+        rows = self._db.conn.execute(
+            "SELECT id, path FROM files WHERE id > ? AND last_run_id <> ? AND status <> 'missing' ORDER BY id",
+            (after, run_id),
+        )
+        found = ((file_id, path) for file_id, path in rows if any(files.is_under(path, top) for top in tops))
+        return list(islice(found, most))
 
     def empty_roots(self, run_id: int, roots: Sequence[str], most: int) -> dict[str, tuple[int, list[str]]]:
         """Returns the roots under which run_id found nothing to read, with the number of files once found there.
 
         most: of these files are named, at most.
         """
-        return files.empty_roots(self._db.conn, run_id, roots, most)
+        known: dict[str, tuple[int, list[str]]] = {root: (0, []) for root in roots}
+        rows = self._db.conn.execute(
+            "SELECT f.path, f.last_run_id, f.status FROM files f JOIN documents d ON d.id = f.document_id"
+            " WHERE d.sha256 IS NOT NULL AND d.status <> 'skipped'"
+        )
+        for path, last_run_id, status in rows:
+            for root in [root for root in known if files.is_under(path, root)]:
+                if last_run_id == run_id and status == "ok":
+                    del known[root]
+                    continue
+                count, named = known[root]
+                known[root] = count + 1, [*named, path] if count < most else named
+            if not known:
+                break
+        return {root: found for root, found in known.items() if found[0]}
 
     def mark_missing(self, file_ids: Sequence[int]) -> int:
         """Marks files as missing, by their ids; returns how many were not marked yet."""
         with self._transaction() as conn:
-            return files.mark_missing(conn, file_ids)
+            return conn.executemany(
+                "UPDATE files SET status = 'missing', reason = NULL WHERE id = ? AND status <> 'missing'",
+                ((file_id,) for file_id in file_ids),
+            ).rowcount
 
     def plan_pages(
-        self,
-        sha256: str,
-        page_indices: Sequence[int],
-        settings_hash: str,
-        *,
-        attempt_limit: int,
-        force: bool = False,
-        retry_failed: bool = False,
+        self, sha256: str, page_indices: Sequence[int], settings_hash: str, **rules: Any
     ) -> PagePlan:
-        """Marks the pages as asked for, and returns which of them to read.
+        """Marks the pages as asked for, and returns which of them to read. rules: those of page_plans.plan.
 
         Not to read: pages that were read to their end under these settings, doubtful ones too (the best attempt becomes
         current again if other settings were used since and read them no better), and pages that attempt_limit runs
@@ -198,15 +218,7 @@ class Store:
         those and the doubtful ones. force: reads all.
         """
         with self._transaction() as conn:
-            return page_plans.plan(
-                conn,
-                sha256,
-                page_indices,
-                settings_hash,
-                attempt_limit=attempt_limit,
-                force=force,
-                retry_failed=retry_failed,
-            )
+            return page_plans.plan(conn, sha256, page_indices, settings_hash, **rules)
 
     def record_page(self, run_id: int, *tries: PageRecord, attempt_limit: int | None = None) -> int:
         """Writes a run's attempts at one page, with blocks, timings and search text, in one transaction.
@@ -251,7 +263,16 @@ class Store:
 
     def quarantined(self, run_id: int, most: int) -> tuple[int, list[tuple[str, int]]]:
         """Returns how many pages of the files that a run found are quarantined, and the first: path and page number."""
-        return attempts.quarantined(self._db.conn, run_id, most)
+        found = (
+            "FROM files f JOIN pages p ON p.document_id = f.document_id"
+            " WHERE f.last_run_id = ? AND p.status = 'quarantined'"
+        )
+        count = self._db.conn.execute(f"SELECT count(DISTINCT p.id) {found}", (run_id,)).fetchone()[0]
+        rows = self._db.conn.execute(
+            f"SELECT min(f.path) AS path, p.page_index + 1 {found} GROUP BY p.id ORDER BY path, p.page_index LIMIT ?",
+            (run_id, most),
+        )
+        return int(count), [(str(path), int(number)) for path, number in rows]
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
