@@ -5,23 +5,22 @@ be opened now.
 """
 
 import json
-import logging
 import os
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 
-from pydantic import ValidationError
 from sqlite_utils import Database
 
-from pipeline.config.passwords import read_passwords
+from pipeline.config.passwords import passwords_there
 from pipeline.config.schema import Config, ingest_settings
+from pipeline.config.sources import as_stored
 from pipeline.device.startup.loading import render_workers
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.errors import ConfigError, ExitCode
+from pipeline.documents.settings import IngestSettings
+from pipeline.errors import ExitCode
 from pipeline.ingest.objects.object_walk import Listings, are_gone
 from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
@@ -30,9 +29,8 @@ from pipeline.types import Document
 from storage.database import open_for_reading
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
-from storage.upkeep.audit import ListedFile, Problem, audit, listed_files
+from storage.upkeep.audit import Audit, ListedFile, Problem, audit, listed_files
 
-LOGGER = logging.getLogger("ocrbatch")
 _MEANINGS = {
     "file": "SQLite finds the {} pages of its file in order; application and schema are ours",
     "references": "rows of {} tables refer to existing rows",
@@ -55,20 +53,16 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verification:
-    """The result of a verification. checked: check -> how many items it covered; files are those found unchanged.
+class Verification(Audit):
+    """The result of a verification: that of the audit, with the files. Files that were compared are found unchanged.
 
-    problems: faults of the database. changed, gone, uncounted: files that can prove nothing any more, each with its
-    path and the reason. notes: remarks that are not faults.
+    changed, gone, uncounted: files that can prove nothing any more, each with its path and the reason.
     """
 
     database: str
-    checked: dict[str, int]
-    problems: list[Problem]
-    notes: list[str]
-    changed: list[str]
-    gone: list[str]
-    uncounted: list[str]
+    changed: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    uncounted: list[str] = field(default_factory=list)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -77,7 +71,7 @@ class Verification:
 
     def to_json(self) -> dict[str, object]:
         """Returns the result as values that json.dumps accepts."""
-        return {"ok": not self.problems, **asdict(self)}
+        return {"ok": not self.problems, "database": self.database, **asdict(self)}
 
     def lines(self) -> list[str]:
         """Returns the lines that `ocrbatch verify` prints: the checks, notes, and a line per problem."""
@@ -106,13 +100,7 @@ def verify(database: str, *, with_files: bool = True) -> Verification:
         found = audit(db)
         config = last_config(db)
     result = Verification(
-        database=database,
-        checked=dict(found.checked),
-        problems=list(found.problems),
-        notes=list(found.notes),
-        changed=[],
-        gone=[],
-        uncounted=[],
+        database=database, checked=found.checked, problems=found.problems, notes=found.notes
     )
     if with_files:
         _check_files(result, files, config, result.checked.get("documents", 0))
@@ -123,9 +111,8 @@ def last_config(db: Database) -> Config:
     """Returns the last run's configuration, for its limits and passwords; the defaults where that is not known."""
     row = db.conn.execute("SELECT config FROM runs ORDER BY id DESC LIMIT 1").fetchone()
     try:
-        return Config() if row is None else Config.model_validate(json.loads(row[0]))
-    except (ValidationError, ValueError):  # stored by another version
-        LOGGER.debug("the last run's configuration cannot be used here", exc_info=True)
+        return Config() if row is None else as_stored(json.loads(row[0]))
+    except ValueError:  # no JSON, in a damaged database
         return Config()
 
 
@@ -180,14 +167,9 @@ def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
 
 def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[ListedFile, Document | None]]:
     """Yields each file with its document as probed now, in order, None if it is gone; a few are probed ahead."""
-    num_workers, settings = render_workers(config), _settings(config)
-    pool = WorkerPool(
-        max_workers=num_workers,
-        ingest=settings,
-        render=RenderSettings(),
-        tile=TileSettings(),
-        probe_timeout_s=config.ingest.probe_timeout_s,
-    )
+    num_workers = render_workers(config)
+    settings = ingest_settings(config, passwords_there(config.ingest))
+    pool = WorkerPool(max_workers=num_workers, ingest=settings, probe_timeout_s=config.ingest.probe_timeout_s)
     ahead: deque[tuple[ListedFile, Future[Document] | None]] = deque()
     with pool as workers:
         for file in files:
@@ -210,14 +192,6 @@ def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[
 
 def _waited_for(file: ListedFile, future: Future[Document] | None) -> tuple[ListedFile, Document | None]:
     return file, None if future is None else future.result()
-
-
-def _settings(config: Config) -> IngestSettings:
-    try:
-        return ingest_settings(config, read_passwords(config.ingest))
-    except ConfigError as error:  # files that need a password are reported as not counted
-        LOGGER.debug("no passwords: %s", error)
-        return ingest_settings(config)
 
 
 def _present(stored: str) -> str | None:

@@ -1,8 +1,8 @@
-"""Defines the commands that maintain the database: verify, prune, vacuum. Each imports the heavy modules it needs."""
+"""Defines commands about the database itself: verify, prune, vacuum, datasette. Each imports what it needs."""
 
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -102,3 +102,15 @@ def vacuum(database: str, verbose: bool) -> None:
     say([f"{database}: {found.before_bytes / 1e6:,.1f} MB before, {found.after_bytes / 1e6:,.1f} MB now"])
     if found.log_kept:
         say(["another program is still reading it; the log next to it shrinks when that program ends"])
+
+
+@click.command()
+@database_option
+@click.option("-o", "output", type=click.File("w", encoding="utf-8"), default="-", help="Write to this file.")
+def datasette(database: str, output: TextIO) -> None:
+    """Print metadata for Datasette, which shows the database in a browser: datasette FILE --metadata METADATA."""
+    from storage.database import check_exists
+    from storage.datasette.metadata import metadata_yaml
+
+    check_exists(database)
+    output.write(metadata_yaml(database))

@@ -9,18 +9,15 @@ from collections.abc import Sequence
 import click
 
 from pipeline.cli.bench_commands import bench
-from pipeline.cli.compare_command import compare
 from pipeline.cli.console import LOGGER, say
-from pipeline.cli.database_commands import prune, vacuum, verify
-from pipeline.cli.datasette_command import datasette
+from pipeline.cli.database_commands import datasette, prune, vacuum, verify
 from pipeline.cli.doctor_command import doctor
 from pipeline.cli.finetune_command import finetune
-from pipeline.cli.reading_commands import evaluate, export, search, status
-from pipeline.cli.report_command import report
+from pipeline.cli.reading_commands import compare, evaluate, export, search, status
 from pipeline.cli.run_command import run
 from pipeline.cli.setup_commands import completion, init
 from pipeline.cli.text_command import text
-from pipeline.cli.view_command import view
+from pipeline.cli.view_commands import report, view
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
 from storage.strings.printable import on_screen

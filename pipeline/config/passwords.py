@@ -23,6 +23,15 @@ def read_passwords(ingest: IngestConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def passwords_there(ingest: IngestConfig) -> tuple[str, ...]:
+    """Returns the passwords, none where they cannot be read: encrypted files are not looked into then."""
+    try:
+        return read_passwords(ingest)
+    except ConfigError as error:
+        LOGGER.debug("no passwords: %s", error)
+        return ()
+
+
 def _from_variable(name: str | None) -> list[str]:
     if name is None:
         return []

@@ -5,6 +5,7 @@ key.
 """
 
 import difflib
+import logging
 import os
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from pipeline.config.schema import Config
 from pipeline.errors import ConfigError
 from storage.strings.urls import is_url
 
+LOGGER = logging.getLogger("ocrbatch")
 # A source's name and the values it sets, such as {"decode": {"batch_size": 4}}.
 Layer = tuple[str, Mapping[str, Any]]
 # The bonus for a key of the same section; small, so that the names' likeness decides first.
@@ -60,6 +62,15 @@ def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[La
         return Config.model_validate(merged)
     except ValidationError as error:
         raise ConfigError("\n".join(_explain(detail, layers) for detail in error.errors())) from None
+
+
+def as_stored(values: object) -> Config:
+    """Returns a run's configuration as its row has it; the defaults where another version stored it."""
+    try:
+        return Config.model_validate(values)
+    except ValidationError:
+        LOGGER.debug("the run's configuration cannot be used here", exc_info=True)
+        return Config()
 
 
 def read_yaml(path: str) -> dict[str, Any]:

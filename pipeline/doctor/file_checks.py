@@ -31,7 +31,7 @@ from ocr.model_files.locate import (
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, IngestConfig, tile_settings
 from pipeline.device.startup.loading import with_word_use
-from pipeline.doctor.finding import Finding, fail, fail_of, note, ok, size
+from pipeline.doctor.examination import Finding, fail, fail_of, note, ok, size
 from pipeline.errors import ConfigError
 from pipeline.ingest.objects.stores import is_folder, reason_of
 from storage import schema

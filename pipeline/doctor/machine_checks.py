@@ -22,7 +22,7 @@ from packaging.specifiers import SpecifierSet
 from pipeline.config.schema import Config
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.startup.loading import available_cpus, calm_threads, render_workers
-from pipeline.doctor.finding import Finding, fail, note, ok, size
+from pipeline.doctor.examination import Finding, fail, note, ok, size
 from pipeline.ingest.workers.shared_memory import Arena
 
 _SOURCE = Path(__file__).parents[2] / "pyproject.toml"

@@ -13,8 +13,8 @@ from rapidfuzz.distance import Levenshtein
 
 from ocr.model_files.locate import SHIPPED
 from pipeline.config.schema import Config, ingest_settings, render_settings, tile_settings
+from pipeline.doctor.examination import Finding, fail, ok
 from pipeline.doctor.file_checks import local_directory
-from pipeline.doctor.finding import Finding, fail, ok
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.budget import heaviest_page_bytes
 from pipeline.types import EmbeddedPage, Page, ReadyPage, RenderedPage

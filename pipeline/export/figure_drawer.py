@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Self
 
 from pipeline.documents.page_picture import UNSEEN, Box, FigurePlaces
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Page
 from storage.export.rows import PageRow
@@ -69,8 +68,5 @@ class FigureDrawer:
 
     def _started(self) -> WorkerPool:
         if self._pool is None:
-            pool = WorkerPool(
-                max_workers=1, ingest=IngestSettings(), render=RenderSettings(), tile=TileSettings()
-            )
-            self._pool = pool.__enter__()
+            self._pool = WorkerPool(max_workers=1).__enter__()
         return self._pool

@@ -12,9 +12,10 @@ from operator import itemgetter
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from pipeline.config.sources import as_stored
 from pipeline.html_report import charts
 from pipeline.html_report.gather import CONFIDENCE_BINS, RunFigures, gather
-from pipeline.html_report.thumbnails import Thumbnail, run_config, thumbnails
+from pipeline.html_report.thumbnails import Thumbnail, thumbnails
 from pipeline.reports.listing import in_words
 from pipeline.reports.run_figures import faults, used_paths, used_stages
 from storage.database import open_for_reading
@@ -43,7 +44,7 @@ def write_report(
     with closing(open_for_reading(database)) as db:
         figures = gather(db, run_id, most=most)
     pictures = (
-        thumbnails(figures.shown_pages, figures.places, run_config(figures.config))
+        thumbnails(figures.shown_pages, figures.places, as_stored(figures.config))
         if with_thumbnails and figures.shown_pages
         else {}
     )

@@ -1,24 +1,19 @@
 """Draws the pages that a report shows once more, in worker processes: their files are not trusted."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
-from pipeline.config.passwords import read_passwords
+from pipeline.config.passwords import passwords_there
 from pipeline.config.schema import Config
 from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.errors import ConfigError
+from pipeline.documents.settings import RenderSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import Kind, Page
 from storage.queries.run_pages import PageOutcome, PagePlace
 from storage.strings.text import real_path
 from storage.types import PageError
 
-LOGGER = logging.getLogger("ocrbatch")
 SIDE_PX = 360
 _LOOK = Look(width_px=SIDE_PX, height_px=SIDE_PX, quality=60)
 _KINDS: dict[str, Kind] = {"pdf": "pdf", "image": "image"}
@@ -42,12 +37,11 @@ def thumbnails(
 
     Raises: WorkersError.
     """
-    render = RenderSettings(max_image_pixels=config.ingest.max_image_pixels, passwords=_passwords(config))
     pool = WorkerPool(
         max_workers=_WORKERS,
-        ingest=IngestSettings(),
-        render=render,
-        tile=TileSettings(),
+        render=RenderSettings(
+            max_image_pixels=config.ingest.max_image_pixels, passwords=passwords_there(config.ingest)
+        ),
         page_timeout_s=config.render.page_timeout_s,
         memory_bytes=config.render.worker_memory_mb << 20,
     )
@@ -61,23 +55,6 @@ def thumbnails(
         asked = [(page.page_id, _asked(workers, page, places[page.page_id])) for page in wanted]
         drawn = {page_id: _drawn(future.result()) for page_id, future in asked}
     return {page_id: thumbnail or drawn[page_id] for page_id, thumbnail in found.items()}
-
-
-def run_config(stored: Mapping[str, object]) -> Config:
-    """Returns a run's configuration as stored; the defaults where another version stored it."""
-    try:
-        return Config.model_validate(stored)
-    except ValidationError:
-        LOGGER.debug("the run's configuration cannot be used here", exc_info=True)
-        return Config()
-
-
-def _passwords(config: Config) -> tuple[str, ...]:
-    try:
-        return read_passwords(config.ingest)
-    except ConfigError as error:  # encrypted files have no thumbnails then
-        LOGGER.debug("no passwords: %s", error)
-        return ()
 
 
 def _undrawn(place: PagePlace) -> Thumbnail | None:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.documents.settings import RenderSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
 from storage.queries.browsing import OnePage
@@ -92,12 +92,7 @@ class Pictures:
 
 def drawing_pool(passwords: tuple[str, ...] = ()) -> WorkerPool:
     """Returns the processes that draw; a context manager that starts and ends them. passwords: of encrypted PDFs."""
-    return WorkerPool(
-        max_workers=_WORKERS,
-        ingest=IngestSettings(passwords=passwords),
-        render=RenderSettings(passwords=passwords),
-        tile=TileSettings(),
-    )
+    return WorkerPool(max_workers=_WORKERS, render=RenderSettings(passwords=passwords))
 
 
 def _sentence(error: PageError) -> str:

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from storage.export.figures import Shown
 from storage.export.tables import Cell, Table, parts
-from storage.export.xml_text import clean
+from storage.export.templated import clean
 
 # The last is a figure of the page, which is embedded or named, not loaded.
 _SHOWN_LINK = re.compile(r"(?:https?|mailto):|images/\d+_\d+\.jpg$", re.IGNORECASE)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache, partial
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from pathlib import Path
 from typing import TextIO
@@ -13,9 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from storage.export.regions import regions
 from storage.export.rows import PageRow, shortfall
-from storage.export.xml_text import clean, program
 from storage.strings.printable import one_line
 
+# XML 1.0 has no way to write these.
+_UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPECIAL = re.compile('[&<>"\r\n\t]')
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _IN_ATTRIBUTES = _IN_TEXT | str.maketrans({'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"})
@@ -46,6 +48,19 @@ def written(template: str, rows: Iterable[PageRow], stream: TextIO, **values: ob
 write_hocr = partial(written, "hocr.xml.jinja")
 write_alto = partial(written, "alto.xml.jinja")
 write_page = partial(written, "page.xml.jinja")
+
+
+def clean(text: str) -> str:
+    """Returns the text with U+FFFD for every character that XML cannot hold."""
+    return _UNWRITABLE.sub("\ufffd", text)
+
+
+def program() -> str:
+    """Returns this program's version; "unknown" where it is not installed."""
+    try:
+        return version("ocrbatch")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 @cache

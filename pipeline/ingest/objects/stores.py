@@ -6,16 +6,16 @@ as the store sends it: s3fs alone would hold every object's description.
 Needs the extra `cloud`; stores other than S3 need a package more.
 """
 
-import contextlib
 import os
 import re
 import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from queue import Empty, Full, Queue
+from concurrent.futures import Future, wait
 from typing import IO, Any, TypeVar
 
 from pipeline.errors import ConfigError
+from pipeline.stop import settle
 from storage.strings.urls import is_web, objection, protocol_of
 
 _NEEDED = "fsspec s3fs"
@@ -147,9 +147,6 @@ def without_links(text: str) -> str:
 
 
 Item = TypeVar("Item")
-# An item of a source; its end, or the error that ended it.
-_Sent = tuple[Item] | BaseException | None
-_POLL_S = 1.0
 
 
 class StalledError(Exception):
@@ -157,53 +154,29 @@ class StalledError(Exception):
 
 
 def patient(source: Callable[[], Iterable[Item]], limit_s: float) -> Iterator[Item]:
-    """Yields a source's items; each may take limit_s seconds. Raises: StalledError, and what the source raises.
+    """Yields a source's items; each may take limit_s seconds. Raises: StalledError, and what the source raises."""
 
-    The source runs in a daemon thread: a call that never returns cannot be ended in Python, only be left behind. Such a
-    thread ends with its call, or with the process.
-    """
-    items: Queue[_Sent[Item]] = Queue(2)
-    is_left = threading.Event()
-    threading.Thread(target=_supply, args=(source, items, is_left), name="object", daemon=True).start()
-    try:
-        while True:
-            try:
-                sent = items.get(timeout=limit_s)
-            except Empty:
-                raise StalledError(f"nothing came for {limit_s:g} s") from None
-            if sent is None:
-                return
-            if isinstance(sent, BaseException):
-                raise sent
-            yield sent[0]
-    finally:
-        is_left.set()
+    def supplied() -> Iterator[tuple[Item]]:
+        for item in source():
+            yield (item,)
+
+    items = supplied()
+    while (found := within(lambda: next(items, None), limit_s)) is not None:
+        yield found[0]
 
 
 def within(call: Callable[[], Item], limit_s: float) -> Item:
-    """Returns what a call returns. Raises: StalledError, and what the call raises."""
-    return next(iter(list(patient(lambda: [call()], limit_s))))
+    """Returns what a call returns. Raises: StalledError, and what the call raises.
 
-
-def _supply(
-    source: Callable[[], Iterable[Item]], items: "Queue[_Sent[Item]]", is_left: threading.Event
-) -> None:
-    end: BaseException | None = None
-    try:
-        for item in source():
-            if not _put(items, (item,), is_left):
-                return
-    except BaseException as error:
-        end = error
-    _put(items, end, is_left)
-
-
-def _put(items: "Queue[_Sent[Item]]", sent: "_Sent[Item]", is_left: threading.Event) -> bool:
-    while not is_left.is_set():
-        with contextlib.suppress(Full):
-            items.put(sent, timeout=_POLL_S)
-            return True
-    return False
+    It runs in a daemon thread: a call that never returns cannot be ended in Python, only be left behind. Such a thread
+    ends with its call, or with the process.
+    """
+    future: Future[Item] = Future()
+    threading.Thread(target=settle, args=(future, call), name="object", daemon=True).start()
+    wait((future,), limit_s)
+    if not future.done():
+        raise StalledError(f"nothing came for {limit_s:g} s")
+    return future.result()
 
 
 def s3_pages(fs: Any, path: str) -> Iterator[list[tuple[str, bool]]]:

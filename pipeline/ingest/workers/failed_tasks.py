@@ -5,18 +5,11 @@ from collections import Counter
 
 from pebble import ProcessExpired
 
-from pipeline.types import Document, PageKind
+from pipeline.types import PageKind
 
 # How the message about a failed task of each kind begins.
 RENDERING, JUDGING, DRAWING = "rendering the page", "judging the page's text layer", "drawing the page"
 PLACING = "placing the page's text"
-
-
-def broken(path: str, reason: str) -> Document:
-    """Returns the document of a file that could not be probed."""
-    return Document(
-        path=path, sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason=reason
-    )
 
 
 def unknown(num_pages: int) -> Counter[PageKind]:

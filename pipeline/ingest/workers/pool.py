@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.fetched import fetched, of_page, refused
 from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import failed_tasks, tasks
@@ -32,6 +33,7 @@ class WorkerPool(TaskPool):
 
     An object of a store, whose path is a URL, is fetched to a local file first, which the processes open in its stead.
 
+    ingest, render, tile: None for what they are by default.
     page_timeout_s, probe_timeout_s: seconds that rendering a page and probing a file may take. memory_bytes: what a
     worker may allocate, None for no limit; enforced on Linux. page_bytes: the most that a page's views take; they come
     through shared memory where available. None: through a pipe.
@@ -42,9 +44,9 @@ class WorkerPool(TaskPool):
         self,
         *,
         max_workers: int,
-        ingest: IngestSettings,
-        render: RenderSettings,
-        tile: TileSettings,
+        ingest: IngestSettings | None = None,
+        render: RenderSettings | None = None,
+        tile: TileSettings | None = None,
         page_timeout_s: float = 60.0,
         probe_timeout_s: float = 120.0,
         memory_bytes: int | None = 4 << 30,
@@ -59,10 +61,11 @@ class WorkerPool(TaskPool):
             initargs=(memory_bytes,),
             starting=self._rendering,
         )
-        self._ingest, self._render, self._tile = ingest, render, tile
+        self._ingest, self._render = ingest or IngestSettings(), render or RenderSettings()
+        self._tile = tile or TileSettings()
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
-        self._spool = Spool(ingest)
+        self._spool = Spool(self._ingest)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -100,7 +103,7 @@ class WorkerPool(TaskPool):
             reason = (
                 f"inspecting the file {failed_tasks.failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
             )
-            return failed_tasks.broken(path, reason)
+            return unreadable(path, "broken", reason)
 
         def probed(file: str) -> Future[Document]:
             arguments = (file, frames, self._ingest, limit_s)
@@ -205,10 +208,10 @@ class WorkerPool(TaskPool):
             its = page if file == page.path else replace(page, path=file)
             return self._submit(task, (*arguments(its), limit_s), limit_s, failed, arena, self._rendering)
 
-        def unreadable(reason: str) -> PageError:
+        def unfetched(reason: str) -> PageError:
             return PageError(stage="render", category="unreadable", message=reason)
 
-        return fetched(self._spool, page.path, run, unreadable, partial(of_page, page))
+        return fetched(self._spool, page.path, run, unfetched, partial(of_page, page))
 
 
 def _failed(

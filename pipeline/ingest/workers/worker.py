@@ -18,8 +18,9 @@ from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.ingest.found import unreadable
 from pipeline.ingest.survey import survey
-from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, broken, unknown
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, unknown
 from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
 from pipeline.ingest.workers.shared_memory import Slot, pack
 from pipeline.stages.discover import probe
@@ -73,9 +74,9 @@ def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, lim
         with _killed_if_hung(limit_s):
             return probe(path, settings, frames)
     except MemoryError:
-        return broken(path, "inspecting the file took more memory than a worker may use")
+        return unreadable(path, "broken", "inspecting the file took more memory than a worker may use")
     except Exception as error:  # exceptions of C parsers cannot be pickled
-        return broken(path, f"inspecting the file failed: {type(error).__name__}: {error}")
+        return unreadable(path, "broken", f"inspecting the file failed: {type(error).__name__}: {error}")
 
 
 def survey_task(

@@ -12,8 +12,7 @@ from pipeline.cli.main import main
 from pipeline.config.schema import Config
 from pipeline.doctor import examination
 from pipeline.doctor import run_checks as run
-from pipeline.doctor.examination import examine
-from pipeline.doctor.finding import Finding, fail, note, ok, size
+from pipeline.doctor.examination import Finding, examine, fail, note, ok, size
 from pipeline.doctor.run_checks import TEXT, sample_pdf
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT

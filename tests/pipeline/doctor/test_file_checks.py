@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.config.schema import Config
 from pipeline.doctor import file_checks as files
-from pipeline.doctor.finding import Finding
+from pipeline.doctor.examination import Finding
 
 
 def states(findings: list[Finding]) -> dict[str, str]:

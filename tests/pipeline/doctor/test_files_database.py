@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.config.schema import Config
 from pipeline.doctor import file_checks as files
-from pipeline.doctor.finding import Finding
+from pipeline.doctor.examination import Finding
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, new_run
 

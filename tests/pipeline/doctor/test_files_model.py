@@ -8,7 +8,7 @@ from huggingface_hub import constants
 from ocr.model_files.locate import find_directory
 from pipeline.config.schema import Config
 from pipeline.doctor import file_checks as files
-from pipeline.doctor.finding import Finding
+from pipeline.doctor.examination import Finding
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 
 SHIPPED_LINES = find_directory("small") / "lines"

@@ -8,7 +8,7 @@ import torch
 
 from pipeline.config.schema import Config
 from pipeline.doctor import machine_checks as machine
-from pipeline.doctor.finding import Finding
+from pipeline.doctor.examination import Finding
 from tests.interpreter import interpreted, not_interpreted, run_interpreted
 
 

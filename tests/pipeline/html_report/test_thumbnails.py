@@ -9,7 +9,7 @@ import pymupdf
 from PIL import Image
 
 from pipeline.config.schema import Config
-from pipeline.html_report.thumbnails import SIDE_PX, run_config, thumbnails
+from pipeline.html_report.thumbnails import SIDE_PX, thumbnails
 from storage.queries.run_pages import PageOutcome, PagePlace
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -78,11 +78,6 @@ def test_an_encrypted_page_is_drawn_with_the_run_s_password(tmp_path: Path) -> N
         document.save(path, encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret", owner_pw="other")
     passwords.write_text("secret\n")
     passwords.chmod(0o600)
-    config = run_config({"ingest": {"password_file": str(passwords)}})
+    config = Config(ingest={"password_file": str(passwords)})
     assert thumbnails([outcome(1)], {1: place(path)}, config)[1].jpeg is not None
     assert "password" in thumbnails([outcome(1)], {1: place(path)}, Config())[1].reason
-
-
-def test_a_configuration_of_another_version_is_the_defaults() -> None:
-    assert run_config({"no_such_section": 1}) == Config()
-    assert run_config({"render": {"worker_memory_mb": 512}}).render.worker_memory_mb == 512

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.viewer.carried_markdown import carried
+from pipeline.viewer.correcting import carried
 
 TEXT = "Price list\n\nWork Price\nPlanks, three 120\nPaint 35\n\nPay by Friday\nor call us."
 MARKDOWN = (

@@ -7,7 +7,7 @@ import pytest
 
 from pipeline.errors import ConfigError
 from pipeline.reports.summary import RunSummary
-from pipeline.reports.summary_file import check_summary_file, summary_content, write_summary_file
+from pipeline.run.reported_run import check_summary_file, summary_content, write_summary_file
 
 
 def test_the_content_is_what_the_module_says() -> None:
