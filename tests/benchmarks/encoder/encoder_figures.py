@@ -4,22 +4,16 @@ python -m tests.benchmarks.encoder.encoder_figures figures.json
 python -m tests.benchmarks.encoder.encoder_figures figures.json --sections machine,batches
 
 Sections: machine, batches (device only), numerics, counts (every graph and number of views against eager), profile
-(kernels; only on request). Requests from the host, and padding of mixed pages, are `ocrbatch bench encoder`'s to
-measure. The JSON is written and the table printed after each section; one that fails is reported, and the others go on.
+(kernels). Requests from the host, and padding of mixed pages, are `ocrbatch bench encoder`'s to measure. The JSON is
+written and the tables printed after each section; one that fails is reported, and the others go on.
 The model is DeepSeek-OCR's encoder at full size with random weights, unless another is named; TF32 is off. With --quick
 a tiny model and tiny sizes show on any device that the program works; its figures mean nothing.
 """
 
-import argparse
-import json
 import statistics
-import sys
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -27,64 +21,50 @@ from torch import Tensor
 
 from encoders.graphs.path import GraphPath
 from encoders.views import PageViews
-from pipeline.bench.encoding.encoder_arms import ManagedArm, ReferenceArm
+from pipeline.bench.encoding.encoder_arms import ARMS, ManagedArm, ReferenceArm
 from pipeline.bench.reference import load_reference, page_tokens
 from pipeline.bench.roofline.bound import view_flops
-from tests.benchmarks.encoder.encoder_profile import by_kind, profiled, text
-from tests.benchmarks.encoder.encoder_rig import (
-    QUICK,
-    Effort,
-    Rig,
-    Shape,
-    captured,
-    device_ms,
-    make_rig,
-    once_ms,
-    relative_errors,
-)
-from tests.benchmarks.encoder.encoder_tables import ARMS, TABLES, Found
+from pipeline.bench.roofline.rates import measure_rates
+from tests.benchmarks.device_rig import Found, device_of, reported, run_sections, sections_parser
+from tests.benchmarks.encoder.encoder_rig import QUICK, Effort, Rig, Shape, make_rig, relative_errors
 
 SLOWER = 1.02  # the graph arm may be this much slower than eager before it is reported
 
 
-def machine(rig: Rig, found: Found) -> Found:
-    """Returns the machine, and the rate of a large matrix product."""
-    on_cuda = rig.device.type == "cuda"
-    side = rig.effort.matmul
-    left, right = (torch.randn(side, side, device=rig.device, dtype=torch.bfloat16) for _ in range(2))
-    ms = device_ms(rig, lambda: left @ right, 20)
+def machine(rig: Rig) -> Found:
+    """Returns the machine, and the rates of a large matrix product and of a copy."""
+    dtype = rig.model.encoder.image_newline.dtype
+    rates = measure_rates(rig.device, dtype)
     return {
-        "device": torch.cuda.get_device_name(rig.device) if on_cuda else "cpu",
+        "device": torch.cuda.get_device_name(rig.device) if rates else str(rig.device),
         "torch": torch.__version__,
-        "dtype": str(rig.model.encoder.image_newline.dtype),
-        "matmul_ms": ms,
-        "matmul_tflops": 2 * side**3 / ms / 1e9,
+        "dtype": str(dtype),
+        "matmul_tflops": rates.matrix_flops_s / 1e12 if rates else None,
+        "copy_gb_s": rates.copy_bytes_s / 1e9 if rates else None,
     }
 
 
-def batches(rig: Rig, found: Found) -> Found:
+def batches(rig: Rig) -> Found:
     """Times forwards and replays alone, inputs on the device, beside the rate of the matrix product."""
-    rate = found.get("machine", {}).get("matmul_tflops")
-    results: Found = {}
-    found["batches"] = results
+    rates = measure_rates(rig.device, rig.model.encoder.image_newline.dtype)
+    results: Found = {"ms": {}, "tflops": {}, "share": {}}
     for shape in rig.effort.shapes:
         times = {}
         for arm, measure in (("reference", _reference_ms), ("eager", _eager_ms), ("graph", _replay_ms)):
-            with _reported(f"{_label(shape)}, {arm}"):
+            with reported(f"{_label(shape)}, {arm}"):
                 times[arm] = measure(rig, shape, rig.effort.shape_repeats)
-            rig.tidy()
+            rig.clock.tidy()
         flops = shape[0] * view_flops(rig.model.config.encoder, shape[1])
-        tflops = {arm: flops / ms / 1e9 for arm, ms in times.items()}
-        results[_label(shape)] = {
-            "gflop": flops / 1e9,
-            "ms": times,
-            "tflops": tflops,
-            "share": {arm: value / rate for arm, value in tflops.items()} if rate else {},
-        }
+        results["ms"][_label(shape)] = times
+        results["tflops"][_label(shape)] = {arm: flops / ms / 1e9 for arm, ms in times.items()}
+        if rates:
+            results["share"][_label(shape)] = {
+                arm: flops / ms * 1e3 / rates.matrix_flops_s for arm, ms in times.items()
+            }
     return results
 
 
-def numerics(rig: Rig, found: Found) -> Found:
+def numerics(rig: Rig) -> Found:
     """Returns the largest relative L2 errors against transformers' classes in float32, and poisoning's effect."""
     effort = rig.effort
     inputs = {f"random {seed}": _fresh_pages(rig, seed) for seed in range(effort.parity_seeds)}
@@ -94,9 +74,8 @@ def numerics(rig: Rig, found: Found) -> Found:
         name: [page.cpu() for page in page_tokens(exact.model, pages)] for name, pages in inputs.items()
     }
     del exact
-    rig.tidy()
+    rig.clock.tidy()
     results: Found = {"largest": {}, "each": {}}
-    found["numerics"] = results
     for arm in ARMS:
         encoder = rig.arm(arm)
         encoder.start()
@@ -111,12 +90,11 @@ def numerics(rig: Rig, found: Found) -> Found:
     return results
 
 
-def counts(rig: Rig, found: Found) -> Found:
+def counts(rig: Rig) -> Found:
     """Times every captured size, as the manager measured it, and every number of views through it, beside eager."""
     graph = rig.arm("graph")
     assert isinstance(graph, ManagedArm)
     results: Found = {"sizes": {}, "counts": {}, "slower": []}
-    found["counts"] = results
     for path, axis in zip(graph.paths, (rig.effort.view_px, 640), strict=True):
         try:
             results["sizes"][path.name] = _sizes(graph, path, axis)
@@ -136,41 +114,29 @@ def counts(rig: Rig, found: Found) -> Found:
     return results
 
 
-def profiles(rig: Rig, found: Found, folder: Path) -> Found:
-    """Returns the kernels of an eager forward, by kind; lists the longest in a text file beside the JSON."""
+def profiles(rig: Rig) -> Found:
+    """Returns the kernels of an eager forward, by kind and the longest."""
     results: Found = {}
     for shape in rig.effort.profiled:
-        kernels = profiled(rig, partial(rig.model.encoder.encode_views, rig.pixels(shape)))
-        label = _label(shape).replace(" ", "")
-        (folder / f"profile-{label}.txt").write_text(text(label, kernels), encoding="utf-8")
-        results[_label(shape)] = by_kind(kernels)
-        rig.tidy()
+        results[_label(shape)] = rig.clock.kernels(partial(rig.model.encoder.encode_views, rig.pixels(shape)))
+        rig.clock.tidy()
     return results
 
 
-@contextmanager
-def _reported(what: str) -> Iterator[None]:
-    """Reports an arm that runs out of memory for a batch, so that the others still count."""
-    try:
-        yield
-    except RuntimeError as error:
-        print(f"{what}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-
-
 def _eager_ms(rig: Rig, shape: Shape, repeats: int) -> float:
-    return device_ms(rig, partial(rig.model.encoder.encode_views, rig.pixels(shape)), repeats)
+    return rig.clock.ms(partial(rig.model.encoder.encode_views, rig.pixels(shape)), repeats)
 
 
 def _replay_ms(rig: Rig, shape: Shape, repeats: int) -> float:
-    replay = captured(rig, partial(rig.model.encoder.encode_views, rig.pixels(shape)))
-    return device_ms(rig, replay, repeats)
+    replay = rig.clock.captured(partial(rig.model.encoder.encode_views, rig.pixels(shape)))
+    return rig.clock.ms(replay, repeats)
 
 
 def _reference_ms(rig: Rig, shape: Shape, repeats: int) -> float:
     arm = rig.arm("reference")
     assert isinstance(arm, ReferenceArm)
     assert isinstance(arm.features, partial), "page_tokens of a model"
-    return device_ms(rig, partial(_view_tokens, arm.features.args[0], rig.pixels(shape)), repeats)
+    return rig.clock.ms(partial(_view_tokens, arm.features.args[0], rig.pixels(shape)), repeats)
 
 
 def _view_tokens(model: Any, pixels: Tensor) -> Tensor:
@@ -248,7 +214,7 @@ def _count(rig: Rig, graph: ManagedArm, path: GraphPath, axis: int, count: int, 
     graph.start()
     for call in (eagerly, through_graphs):
         call()
-    pairs = [(once_ms(rig, eagerly), once_ms(rig, through_graphs)) for _ in range(repeats)]
+    pairs = [(rig.clock.once_ms(eagerly), rig.clock.once_ms(through_graphs)) for _ in range(repeats)]
     eager, ours = (statistics.median(times) for times in zip(*pairs, strict=True))
     stats = graph.statistics()[path.name]
     return {
@@ -265,72 +231,24 @@ def _label(shape: Shape) -> str:
     return f"{shape[0]} x {shape[1]}"
 
 
-def run(rig: Rig, names: Sequence[str], output: Path, limit_s: float) -> Found:
-    """Returns the figures of the sections, writing them after each one. limit_s: starts no section after it."""
-    measures: dict[str, Callable[[Rig, Found], Found]] = {
-        "machine": machine,
-        "batches": batches,
-        "numerics": numerics,
-        "counts": counts,
-        "profile": partial(profiles, folder=output.parent),
-    }
-    found: Found = {"seconds": {}}
-    begun = time.perf_counter()
-    for name in names:
-        start = time.perf_counter()
-        if start - begun > limit_s:
-            found[name] = {"error": f"not begun: {limit_s:.0f} s had gone"}
-            continue
-        print(f"\n## {name}\n", flush=True)
-        try:
-            with torch.inference_mode():
-                found[name] = measures[name](rig, found)
-            print(TABLES[name](found[name]), flush=True)
-        except Exception as error:  # the sections after it still count
-            traceback.print_exc()
-            found[name] = found.get(name, {}) | {"error": f"{type(error).__name__}: {error}"}
-        found["seconds"][name] = time.perf_counter() - start
-        print(f"\n{name}: {found['seconds'][name]:.1f} s", flush=True)
-        output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    return found
+SECTIONS = {
+    "machine": machine,
+    "batches": batches,
+    "numerics": numerics,
+    "counts": counts,
+    "profile": profiles,
+}
 
 
-def parse_sections(asked: str | None) -> list[str]:
-    """Returns sections from their names, separated by commas, in the order given. Raises SystemExit for others."""
-    if asked is None:
-        return [name for name in TABLES if name != "profile"]
-    names = [entry.strip() for entry in asked.split(",")]
-    if unknown := set(names) - set(TABLES):
-        sys.exit(f"--sections: there is no {min(unknown)}; choose from {', '.join(TABLES)}")
-    return names
-
-
-def main(arguments: Sequence[str] | None = None) -> Found:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("output", type=Path, help="JSON file for the figures")
-    parser.add_argument("--sections", help="names, by default all but profile")
+def main(words: Sequence[str] | None = None) -> Found:
+    parser = sections_parser(__doc__)
     parser.add_argument("--model", help='"random" (the default), "tiny", or a model as a run takes it')
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--dtype", choices=["bfloat16", "float32"], default="bfloat16")
-    parser.add_argument("--quick", action="store_true", help="a tiny model and tiny sizes")
-    parser.add_argument("--limit-s", type=float, default=420.0, help="no section is begun after so long")
-    asked = parser.parse_args(arguments)
-    names = parse_sections(asked.sections)
-    device = torch.device(asked.device)
-    if device.type == "cuda":
-        device = torch.device("cuda", device.index or 0)
-        torch.cuda.set_device(device)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
-    elif not asked.quick:
-        parser.error("needs a CUDA device; --quick shows on any device that it works")
+    asked = parser.parse_args(words)
+    device = device_of(parser, asked)
     model = asked.model or ("tiny" if asked.quick else "random")
-    effort = QUICK if asked.quick else Effort()
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
-    rig = make_rig(model, device, getattr(torch, asked.dtype), effort)
-    return run(rig, names, asked.output, asked.limit_s)
+    rig = make_rig(model, device, getattr(torch, asked.dtype), QUICK if asked.quick else Effort())
+    return run_sections({name: partial(measure, rig) for name, measure in SECTIONS.items()}, asked, rig.clock)
 
 
 if __name__ == "__main__":

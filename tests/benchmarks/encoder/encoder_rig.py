@@ -1,13 +1,9 @@
-"""The rig of the encoder's figures: the arms, the pages, and the clocks."""
+"""The rig of the encoder's figures: the model, the arms and the pages."""
 
-import gc
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,11 +19,11 @@ from ocr.model.deepseek_ocr import OcrModel
 from pipeline.bench.encoding.encoder_arms import Arm, ManagedArm, build
 from pipeline.bench.encoding.subjects import deepseek_subject, random_deepseek
 from pipeline.bench.model_names import RANDOM
+from tests.benchmarks.device_rig import DeviceClock
 from tests.encoders.graphs.eager_capture import EagerCapture
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 A4_PX = (2339, 1654)  # height and width at 200 dpi
-Run = Callable[[], object]
 Grid = tuple[int, int]
 Shape = tuple[int, int]  # views of a batch, and their side in px
 
@@ -44,7 +40,6 @@ class Effort:
     page_grid: Grid = (2, 3)
     max_items: int = 32
     repeats: int = 5
-    matmul: int = 8192
     shapes: tuple[Shape, ...] = (
         (32, 1024), (96, 640), (32, 640), (8, 1024), (48, 640), (1, 1024), (8, 640), (6, 640), (4, 640), (2, 640),
         (1, 640),
@@ -58,7 +53,7 @@ class Effort:
 
 QUICK = Effort(
     mode="tiny", view_px=512, page_grid=(2, 1), max_items=2, repeats=1,
-    matmul=64, shapes=((2, 640), (1, 512)), shape_repeats=1, parity_seeds=1, counts=(1, 2, 3), count_repeats=1,
+    shapes=((2, 640), (1, 512)), shape_repeats=1, parity_seeds=1, counts=(1, 2, 3), count_repeats=1,
     profiled=((1, 512),),
 )  # fmt: skip
 
@@ -71,6 +66,10 @@ class Rig:
     device: torch.device
     effort: Effort
     _arms: dict[str, Arm] = field(default_factory=dict)
+
+    @cached_property
+    def clock(self) -> DeviceClock:
+        return DeviceClock(self.device)
 
     def arm(self, name: str) -> Arm:
         """Returns the arm, ready to encode pages of the effort's sizes."""
@@ -100,12 +99,6 @@ class Rig:
         if self.device.type == "cuda":
             return CudaGraphCapture(self.device)
         return EagerCapture(self.device)
-
-    def tidy(self) -> None:
-        """Gives unused memory back to the device."""
-        if self.device.type == "cuda":
-            gc.collect()
-            torch.cuda.empty_cache()
 
     def random_page(self, grid: Grid, seed: int = 0) -> PageViews:
         """Returns a page of random views, without the time that tiling takes."""
@@ -142,10 +135,6 @@ class Rig:
             0, 256, (count, 3, side, side), dtype=torch.uint8, generator=generator, device=self.device
         )
 
-    def synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
 
 def make_rig(name: str, device: torch.device, dtype: torch.dtype, effort: Effort) -> Rig:
     """Returns a rig. name: a model as `ocrbatch bench encoder` takes it, or "tiny"."""
@@ -167,66 +156,6 @@ def _load(name: str, device: torch.device, dtype: torch.dtype) -> OcrModel:
     if device.type == "cuda":
         model.encoder.store_channels_last()
     return model
-
-
-def once_ms(rig: Rig, call: Run) -> float:
-    """Returns the milliseconds of one call, from idle device to idle device."""
-    rig.synchronize()
-    start = time.perf_counter()
-    call()
-    rig.synchronize()
-    return (time.perf_counter() - start) * 1e3
-
-
-def wall_ms(rig: Rig, call: Run, repeats: int, warm_ups: int = 3) -> list[float]:
-    """Returns the wall-clock milliseconds of each call, including its work on the host."""
-    for _ in range(min(warm_ups, repeats)):
-        call()
-    return [once_ms(rig, call) for _ in range(repeats)]
-
-
-def device_ms(rig: Rig, call: Run, repeats: int) -> float:
-    """Returns the median milliseconds of back-to-back calls, by the device's own clock if it has one."""
-    if rig.device.type != "cuda":
-        return statistics.median(wall_ms(rig, call, repeats, warm_ups=1))
-    new_event: Any = partial(torch.cuda.Event, enable_timing=True)
-    for _ in range(2):
-        call()
-    spans = []
-    for _ in range(repeats):
-        start, end = new_event(), new_event()
-        start.record()
-        call()
-        end.record()
-        spans.append((start, end))
-    torch.cuda.synchronize(rig.device)
-    times: list[float] = [start.elapsed_time(end) for start, end in spans]
-    return statistics.median(times)
-
-
-def captured(rig: Rig, call: Run) -> Run:
-    """Returns a replay of the call from its own CUDA graph; without a CUDA device the call itself."""
-    if rig.device.type != "cuda":
-        return call
-    current = torch.cuda.current_stream(rig.device)
-    stream: Any = torch.cuda.Stream(rig.device)  # type: ignore[no-untyped-call]
-    stream.wait_stream(current)
-    with torch.cuda.stream(stream):
-        call()
-    current.wait_stream(stream)
-    torch.cuda.synchronize(rig.device)
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            held = call()
-    finally:  # a capture that fails leaves its own stream current
-        torch.cuda.set_stream(current)
-
-    def replay() -> object:
-        graph.replay()
-        return held
-
-    return replay
 
 
 def relative_errors(found: Sequence[Tensor], expected: Sequence[Tensor]) -> list[float]:

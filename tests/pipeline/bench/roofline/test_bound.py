@@ -10,8 +10,10 @@ from encoders.deepseek.deep_encoder import EncoderConfig
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from pipeline.bench.roofline.bound import (
     PageWork,
+    clip_flops,
     page_bound,
     prefill_flops,
+    sam_flops,
     step_weights,
     token_cache_numbers,
     view_flops,
@@ -71,6 +73,14 @@ def test_the_encoder_is_counted_by_its_views() -> None:
     bound = page_bound(OcrConfig(encoder=config), work, RATES, 2)
     assert bound["encoder_s"] * RATES.matrix_flops_s == pytest.approx(view_flops(config, 1024))
     assert bound["weights_s"] == bound["kv_s"] == 0
+
+
+@pytest.mark.parametrize(("view_px", "sam", "clip"), [(1024, 977, 162), (640, 326, 62)])
+def test_operations_of_the_published_model(view_px: int, sam: int, clip: int) -> None:
+    config = EncoderConfig()
+    assert sam_flops(config.sam, view_px) / 1e9 == pytest.approx(sam, rel=0.005)
+    assert clip_flops(config.clip, view_px) / 1e9 == pytest.approx(clip, rel=0.005)
+    assert view_flops(config, view_px) / 1e9 == pytest.approx(sam + clip, rel=0.005)
 
 
 def test_a_cpu_has_no_rates() -> None:
