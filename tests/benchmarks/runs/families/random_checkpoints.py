@@ -1,11 +1,15 @@
 """Writes checkpoints of random weights as they are published: config, shards of safetensors, processor, tokenizer.
 
+python -m tests.benchmarks.runs.families.random_checkpoints qwen3-vl-8b FOLDER OUT.json
+
 Processors and tokenizers are the tests' tiny ones; a tokenizer knows bytes and special tokens, and a made-up word for
 every other id of the published vocabulary.
 """
 
+import argparse
 import json
 import re
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,7 +26,7 @@ from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
-from tests.benchmarks.runs.families.whole_sizes import WholeSize
+from tests.benchmarks.runs.families.whole_sizes import WHOLE_SIZES, WholeSize
 from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
 from tests.ocr.tiny import TINY
@@ -202,3 +206,36 @@ def _fill(path: Path, vocab_size: int) -> None:
             vocab[("Ċ" if number % 12 == 0 else "Ġ") + f"{number:x}"] = number
     path.write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     assert Tokenizer.from_file(str(path)).get_vocab_size() == max(vocab_size, len(taken))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("name", choices=WHOLE_SIZES)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path, help="JSON file that says what was written")
+    parser.add_argument("--scale", choices=["tiny", "published"], default="published")
+    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    asked = parser.parse_args()
+    on_gpu = asked.device == "cuda" or (asked.device == "auto" and torch.cuda.is_available())
+    size, tiny, started = WHOLE_SIZES[asked.name], asked.scale == "tiny", time.perf_counter()
+    made = planned(size, tiny=tiny)
+    found = {
+        "parameters": made.num_parameters,
+        "published_billions": size.billions,
+        "source": size.source,
+        "unverified": list(size.unverified),
+        "bytes": write(
+            made,
+            asked.folder,
+            device=torch.device("cuda" if on_gpu else "cpu"),
+            dtype=torch.float32 if tiny else torch.bfloat16,
+        ),
+        "write_s": round(time.perf_counter() - started, 2),
+    }
+    asked.out.write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
