@@ -10,7 +10,6 @@ and a machine that is killed (its raylet, with kill -9) is replaced by another.
 
 import argparse
 import os
-import signal
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.deaths.kill import ORPHANS_S, Killing, arguments_of, parser
+from tests.faults.deaths.kill import ORPHANS_S, Killing, arguments_of, end, parser
 from tests.faults.rig import corpus, tables
 from tests.faults.rig.launcher import Running, Starter
 
@@ -54,7 +53,7 @@ class ClusterKilling(Killing):
         self.report.finished_at_kill.append(finished)
         before = len(self.report.faults)
         if kind == "worker":
-            _end(self._chance.choice(workers))
+            end(self._chance.choice(workers))
         elif kind == "machine":
             assert self._cluster is not None
             machine = self._chance.choice(sorted(self._cluster.worker_nodes, key=str))
@@ -103,13 +102,6 @@ def _processes() -> Iterator[tuple[int, int, str]]:
             continue
         if fields[0] not in "ZX":
             yield int(entry.name), int(fields[1]), command
-
-
-def _end(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has ended meanwhile
-        return
 
 
 def _cluster() -> Any:

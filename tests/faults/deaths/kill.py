@@ -157,7 +157,7 @@ class Killing:
         self.report.finished_at_kill.append(finished)
         before = len(self.report.faults)
         if kind == "worker":
-            _end(self._chance.choice(workers))
+            end(self._chance.choice(workers))
         else:
             running.kill(group=kind == "group")
             running.wait(ORPHANS_S)
@@ -211,7 +211,8 @@ class Killing:
         self.report.faults.append(text)
 
 
-def _end(pid: int) -> None:
+def end(pid: int) -> None:
+    """Kills a process, if it is still there."""
     try:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:  # it was replaced meanwhile

@@ -1,31 +1,19 @@
-"""Checks born-digital pages whose text layers the model would misread or miss, and some that must not be trusted:
+"""Born-digital pages whose text layers the model would misread or miss, and some that must not be trusted.
 
-python -m tests.faults.doubt.layer_pages build DIR
-python -m tests.faults.doubt.layer_pages check DIR --db FILE
-
-`build` writes a PDF of one page for each kind: exact texts (an invoice, scripts that the model cannot read, a poster, a
-chapter's number), layers that hold less than the page shows (stamps, letterheads, figures that are pictures or curves),
-and layers that were put under scans or differ from the page. `check` has `ocrbatch run` read them and prints the faults
-as JSON: an exact text that was changed or is missing, a layer that was taken for the whole page, a page that is blank,
-an ok without a text. Arguments after --db go to `ocrbatch run`. The exit code is 1 if there are faults.
+Exact texts (an invoice, scripts that the model cannot read, a poster, a chapter's number), layers that hold less than
+the page shows (stamps, letterheads, figures that are pictures or curves), and layers that were put under scans or
+differ from the page. `python -m tests.faults.statuses make DIR --kinds layer` writes them.
 """
 
-import argparse
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pymupdf
 from PIL import Image, ImageDraw, ImageFont
 
-from storage.database import open_for_reading
-from storage.export.rows import PageRow, export_rows
+from tests.faults.statuses.pages import MadePage, Workshop
 
 _A4 = pymupdf.Rect(0, 0, 595, 842)
 _BODY = pymupdf.Rect(70, 150, 525, 760)
@@ -217,39 +205,17 @@ def document(kind: Expected) -> Any:
         return pymupdf.open("pdf", made.tobytes(no_new_id=True))
 
 
-def build(folder: Path) -> int:
-    """Writes KIND.pdf for every kind and returns how many."""
-    folder.mkdir(parents=True, exist_ok=True)
+def pages(_: Workshop) -> Iterator[MadePage]:
+    """Yields a page of every kind."""
     for name, kind in KINDS.items():
         with document(kind) as made:
-            made.save(folder / f"{name}.pdf", no_new_id=True)
-    return len(KINDS)
-
-
-def faults(rows: Iterator[PageRow]) -> list[str]:
-    """Returns the faults."""
-    found = []
-    for row in rows:
-        kind = KINDS[Path(row["path"]).stem]
-        text = " ".join((row["text"] or "").split())
-        missing = [part for part in kind.texts if part not in text]
-        if row["status"] not in kind.statuses or (missing and row["status"] != "doubtful"):
-            found.append(f"{row['path']}: {row['status']}, lacks {missing}: {text[:60]!r}")
-    return found
-
-
-def check(folder: Path, database: Path, arguments: list[str]) -> int:
-    """Reads the folder and reports; returns the exit code."""
-    command = [sys.executable, "-m", "pipeline.cli", "run", str(folder), "--db", str(database), "--quiet"]
-    subprocess.run([*command, *arguments], check=False)
-    with closing(open_for_reading(str(database))) as db:
-        rows = list(export_rows(db))
-    for row in rows:
-        confidence = "-" if row["confidence"] is None else f"{row['confidence']:.2f}"
-        print(f"{row['status']:<10}{confidence:>5} {sum(row['timings'].values()):6.2f} s {row['path']}")
-    wrong = faults(iter(rows))
-    print(json.dumps({"pages": len(rows), "faults": wrong}, indent=2, ensure_ascii=False))
-    return 1 if wrong or len(rows) < len(KINDS) else 0
+            yield MadePage(
+                name=name,
+                suffix=".pdf",
+                content=made.tobytes(no_new_id=True),
+                statuses=frozenset(kind.statuses),
+                holds=kind.texts,
+            )
 
 
 def _insert(
@@ -270,23 +236,3 @@ def _insert(
     data = BytesIO()
     picture.save(data, "PNG")
     page.insert_image(area, stream=data.getvalue())
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    making, checking = commands.add_parser("build"), commands.add_parser("check")
-    for command in (making, checking):
-        command.add_argument("folder", type=Path)
-    checking.add_argument("--db", type=Path, required=True)
-    args, rest = parser.parse_known_args()
-    if args.command == "build":
-        print(f"{build(args.folder)} pages in {args.folder}")
-        return 0
-    return check(args.folder, args.db, rest)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,10 +1,6 @@
-"""Checks scans whose picture cannot be decoded, or only in part, and pages that lack something else.
+"""Scans whose picture cannot be decoded, or only in part, and pages that lack something else.
 
-python -m tests.faults.doubt.lost_pictures build DIR
-python -m tests.faults.doubt.lost_pictures check DIR --db FILE
-
-`check` has `ocrbatch run` read what `build` made, prints how every page ended, and then the faults as JSON: a page that
-is ok or blank although something is missing, or the other way round. The exit code is 1 if there are any.
+`python -m tests.faults.statuses make DIR --kinds lost_picture` writes them.
 
 Each is a page of print as a scanner's software would store it, spoilt as storage, transfer or a bad program would spoil
 it. Only the data is spoilt: the file around it is in order, so only drawing it can show the loss. Most are PDFs;
@@ -12,27 +8,18 @@ picture files are spoilt as disks spoil them: cut, with blocks of zeros, or with
 or a checksum shows it. (Other bytes in a bitmap or in WebP data are another picture, and nothing shows it: left out.)
 """
 
-import argparse
 import io
-import json
 import random
 import struct
-import subprocess
-import sys
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from storage.database import open_for_reading
-from storage.export.rows import PageRow, export_rows
-from storage.queries.listing import FileStatus, file_statuses
 from tests.faults.files.hostile_pdfs import pdf, stream
+from tests.faults.statuses.pages import MadePage, Workshop
 
 WIDTH_PX, HEIGHT_PX = 1240, 1754  # A4 at 150 dpi
 _LINES = (
@@ -87,14 +74,16 @@ def fax() -> bytes:
     return strip(scan().convert("1", dither=Image.Dither.NONE), "group4")
 
 
-def jbig2() -> bytes:
-    """Returns an embedded JBIG2 stream of a page and one generic region, coded as group 4.
+def jbig2(lines: bytes | None = None) -> bytes:
+    """Returns an embedded JBIG2 stream of a page and one generic region that claims all its lines.
+
+    lines: of it, coded as group 4; by default the scan's.
 
     Source: ITU-T T.88, 7.4.6, 7.4.8.
     """
     size = struct.pack(">II", WIDTH_PX, HEIGHT_PX)
     page = size + struct.pack(">IIBH", 0, 0, 0, 0)
-    region = size + struct.pack(">IIB", 0, 0, 0) + b"\x01" + fax()
+    region = size + struct.pack(">IIB", 0, 0, 0) + b"\x01" + (lines or fax())
     return b"".join(
         struct.pack(">IBBBI", number, kind, 0, 1, len(data)) + data
         for number, (kind, data) in enumerate(((48, page), (38, region)))
@@ -268,26 +257,18 @@ def _rotten_within(data: bytes) -> bytes:
     return data[:start] + rotten(data[start : start + size]) + data[start + size :]
 
 
-def write(folder: Path) -> dict[str, tuple[str, ...]]:
-    """Writes them all; returns file name -> the statuses that its page may end with."""
-    lacking, whole = ("doubtful", "failed"), ("ok", "embedded")
-    in_layer = {name: in_part()[name] for name in IN_LAYER}
-    groups = (
-        (_as_pdfs(lost()), ("failed",)),
-        (_as_pdfs(in_part()), lacking),
-        (_as_pdfs(in_layer), (*lacking, "embedded")),
-        (_as_pdfs(harmless()), whole),
-        (sound_images(), whole),
-        (spoilt_images(), lacking),
-    )
-    for files, _ in groups:
-        for name, data in files.items():
-            (folder / name).write_bytes(data)
-    return {name: statuses for files, statuses in groups for name in files}
-
-
-def _as_pdfs(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {f"{name}.pdf": data for name, data in files.items()}
+def pages(_: Workshop) -> Iterator[MadePage]:
+    """Yields them all, each with the statuses in which it may end."""
+    lacking, whole = frozenset({"doubtful", "failed"}), frozenset({"ok", "embedded"})
+    pdfs = ((lost(), frozenset({"failed"})), (in_part(), lacking), (harmless(), whole))
+    for files, statuses in pdfs:
+        for name, content in files.items():
+            may_end = statuses | {"embedded"} if name in IN_LAYER else statuses
+            yield MadePage(name=name, suffix=".pdf", content=content, statuses=may_end)
+    for files, statuses in ((sound_images(), whole), (spoilt_images(), lacking)):
+        for file, content in files.items():
+            name, _, suffix = file.rpartition(".")
+            yield MadePage(name=f"{name}-{suffix}", suffix=f".{suffix}", content=content, statuses=statuses)
 
 
 def _lines_of_text() -> list[bytes]:
@@ -351,69 +332,3 @@ def strip(image: Image.Image, compression: str) -> bytes:
     with Image.open(io.BytesIO(data)) as tiff:
         (start,), (length,) = tiff.tag_v2[273], tiff.tag_v2[279]
     return data[start : start + length]
-
-
-Ended = tuple[str, str, str | None]
-
-
-def ended(rows: Iterable[PageRow], files: Iterable[FileStatus] = ()) -> list[Ended]:
-    """Returns (name, status, reason) of each page, and as failed of each file that is too broken to have any."""
-    pages = [
-        (Path(row["path"]).name, row["status"], row["error"]["message"] if row["error"] else row["doubt"])
-        for row in rows
-    ]
-    broken = [(Path(file.path).name, "failed", file.reason) for file in files if file.status == "broken"]
-    return [*pages, *broken]
-
-
-def faults(found: Iterable[Ended], wanted: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Returns the faults: pages that ended with a wrong status, and those without a reason."""
-    wrong, left = [], dict(wanted)
-    for name, status, why in found:
-        statuses = left.pop(name, ())
-        if status not in statuses or (status in ("failed", "doubtful") and not why):
-            wrong.append(f"{name} is {status}, not {' or '.join(statuses)} (why: {why})")
-    return [*wrong, *(f"{name} has no row" for name in left)]
-
-
-def check(folder: Path, database: Path, arguments: Sequence[str]) -> int:
-    """Has a run read the folder, prints how each page ended, and returns 1 if one ended wrongly."""
-    command = [
-        sys.executable,
-        "-m",
-        "pipeline.cli",
-        "run",
-        str(folder),
-        "--db",
-        str(database),
-        "--quiet",
-        *arguments,
-    ]
-    subprocess.run(command, check=False)
-    with closing(open_for_reading(str(database))) as db:
-        found = ended(export_rows(db), file_statuses(db))
-    for name, status, why in found:
-        print(f"{status:<9}{name}: {why or ''}")
-    print(dict(Counter(status for _, status, _ in found)))
-    wrong = faults(found, write(folder))
-    print(json.dumps(wrong, indent=2))
-    return 1 if wrong else 0
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("do", choices=("build", "check"))
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--db", type=Path, default=Path("lost.db"))
-    options, others = parser.parse_known_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    if options.do == "build":
-        print(f"{len(write(options.folder))} files")
-        return 0
-    return check(options.folder, options.db, others)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

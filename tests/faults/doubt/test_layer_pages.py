@@ -1,4 +1,4 @@
-"""Workers judge each page's layer as expected, without a model; tests.faults.doubt.layer_pages has the pages read."""
+"""Workers judge each page's layer as expected, without a model; tests.faults.statuses has the pages read."""
 
 from pathlib import Path
 
@@ -6,7 +6,9 @@ import pymupdf
 import pytest
 
 from pipeline.text_layer.page import is_trusted, judged
-from tests.faults.doubt.layer_pages import KINDS, build, document, faults
+from tests.faults.doubt.layer_pages import KINDS, document, pages
+from tests.faults.statuses.measure import is_fault
+from tests.faults.statuses.pages import Workshop
 
 TAKEN = sorted(name for name, kind in KINDS.items() if "embedded" in kind.statuses and not kind.is_mixed)
 MIXED = sorted(name for name, kind in KINDS.items() if kind.is_mixed)
@@ -52,24 +54,18 @@ def test_text_under_a_scan_that_nobody_sees_does_not_contradict_a_blank_page() -
     assert not layer.is_visible
 
 
-def test_the_same_files_are_built_again_and_faults_are_found(tmp_path: Path) -> None:
-    assert build(tmp_path / "a") == build(tmp_path / "b") == len(KINDS)
-    names = [path.name for path in sorted((tmp_path / "a").iterdir())]
-    assert names == sorted(f"{name}.pdf" for name in KINDS)
+def test_the_same_pages_are_made_again_and_what_they_lack_is_a_fault(tmp_path: Path) -> None:
+    made, again = (list(pages(Workshop(packages=tmp_path))) for _ in range(2))
+    assert made == again
+    truths = {page.name: {"statuses": page.statuses, "text": page.text, "holds": page.holds} for page in made}
 
-    def row(name: str, status: str, text: str) -> object:
-        return {"path": f"{name}.pdf", "status": status, "text": text}
+    def fault(name: str, status: str, text: str) -> bool:
+        return is_fault({"status": status, "text": text, "doubt": "why"}, truths[name])
 
-    good = [
-        row("poster", "embedded", "SALE"),
-        row("scanner_layer", "doubtful", "Dear"),
-        row("scanner_layer", "ok", "on Friday"),
-    ]
-    bad = [
-        row("poster", "blank", ""),
-        row("poster", "embedded", "SALF"),
-        row("stamped", "ok", "14 MAR boards of 2400 mm"),
-        row("scanner_layer", "embedded", "on Friday"),
-    ]
-    assert faults(iter(good)) == []  # type: ignore[arg-type]
-    assert len(faults(iter(bad))) == len(bad)  # type: ignore[arg-type]
+    assert not fault("poster", "embedded", "SALE")
+    assert not fault("scanner_layer", "doubtful", "Dear")
+    assert not fault("scanner_layer", "ok", "on Friday")
+    assert fault("poster", "blank", "")
+    assert fault("poster", "embedded", "SALF")
+    assert fault("stamped", "ok", "14 MAR boards of 2400 mm")
+    assert fault("scanner_layer", "embedded", "on Friday")

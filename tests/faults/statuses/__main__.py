@@ -31,7 +31,7 @@ def make(folder: Path, shop: Workshop, kinds: list[str]) -> int:
         for page in {**KINDS, **ORDINARY}[kind](shop):
             name = f"{kind}/{page.name}{page.suffix}"
             (folder / name).write_bytes(page.content)
-            made[name] = {"statuses": sorted(page.statuses), "text": page.text}
+            made[name] = {"statuses": sorted(page.statuses), "text": page.text, "holds": page.holds}
     path.write_text(json.dumps({**manifest, **made}, ensure_ascii=False, indent=1), encoding="utf-8")
     return len(made)
 

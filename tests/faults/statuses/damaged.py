@@ -20,6 +20,7 @@ from tests.faults.doubt.lost_pictures import (
     G4,
     WIDTH_PX,
     fax,
+    jbig2,
     picture_page,
     rotten,
     saved,
@@ -89,7 +90,7 @@ def sound() -> dict[str, bytes]:
         "hex.pdf": picture_page(pixels.hex().encode() + b">", b"/ASCIIHexDecode"),
         "lzw.pdf": picture_page(strip(scan(), "tiff_lzw"), b"/LZWDecode"),
         "fax.pdf": picture_page(fax(), b"/CCITTFaxDecode " + G4, BILEVEL),
-        "jbig2.pdf": picture_page(_jbig2(fax()), b"/JBIG2Decode", BILEVEL),
+        "jbig2.pdf": picture_page(jbig2(), b"/JBIG2Decode", BILEVEL),
         "strips.pdf": _strip_page(_strip_jpegs()),
         "old-jpeg.tif": _old_jpeg(_jpegs()["baseline"]),
         **{f"libtiff-{name}.tif": saved(bilevel, "TIFF", compression=name)
@@ -132,7 +133,7 @@ def lost() -> dict[str, bytes]:
             f"hex-{share}.pdf": picture_page(rows.hex().encode() + b">", b"/ASCIIHexDecode"),
             f"lzw-{share}.pdf": picture_page(strip(_upper(scan(), share), "tiff_lzw"), b"/LZWDecode"),
             f"fax-{share}.pdf": picture_page(lines, b"/CCITTFaxDecode " + G4, BILEVEL),
-            f"jbig2-{share}.pdf": picture_page(_jbig2(lines), b"/JBIG2Decode", BILEVEL),
+            f"jbig2-{share}.pdf": picture_page(jbig2(lines), b"/JBIG2Decode", BILEVEL),
             f"png-{share}.png": _png(share),
             f"png-adam7-{share}.png": _interlaced(share),
             f"gif-{share}.gif": _gif(share),
@@ -142,9 +143,9 @@ def lost() -> dict[str, bytes]:
             f"old-jpeg-{share}.tif": _old_jpeg(cut_and_ended(_jpegs()["baseline"], share)),
         }  # fmt: skip
         made |= {f"cut-{share}-{name}": data[: int(len(data) * share)] for name, data in _others().items()}
-    made["jbig2-cut.pdf"] = picture_page(_jbig2(fax()[: len(fax()) // 2]), b"/JBIG2Decode", BILEVEL)
+    made["jbig2-cut.pdf"] = picture_page(jbig2(fax()[: len(fax()) // 2]), b"/JBIG2Decode", BILEVEL)
     made["jbig2-rotten.pdf"] = picture_page(
-        _jbig2(rotten(fax(), keep=len(fax()) // 3)), b"/JBIG2Decode", BILEVEL
+        jbig2(rotten(fax(), keep=len(fax()) // 3)), b"/JBIG2Decode", BILEVEL
     )
     jpegs = _strip_jpegs()
     made["strip-cut.pdf"] = _strip_page([*jpegs[:7], cut_and_ended(jpegs[7], 0.5), *jpegs[8:]])
@@ -289,17 +290,6 @@ def _runs(row: bytes) -> Iterator[tuple[int, int]]:
             length += 1
         yield length, row[at]
         at += length
-
-
-def _jbig2(lines: bytes) -> bytes:
-    """Returns a page and one generic region that claims all its lines. lines: group 4."""
-    size = struct.pack(">II", *scan().size)
-    region = size + struct.pack(">IIB", 0, 0, 0) + b"\x01" + lines
-    parts = ((48, size + struct.pack(">IIBH", 0, 0, 0, 0)), (38, region))
-    return b"".join(
-        struct.pack(">IBBBI", number, kind, 0, 1, len(data)) + data
-        for number, (kind, data) in enumerate(parts)
-    )
 
 
 def _packed_bits(data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from tests.faults.doubt import layer_pages, lost_pictures, print_pages
 from tests.faults.statuses import damaged, faint, handwriting, ordinary, patterns, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
@@ -18,6 +19,9 @@ KINDS: Mapping[str, Kind] = {
     "pattern": patterns.patterns,
     "half_lost": damaged.half_lost,
     "whole_picture": damaged.whole,
+    "layer": layer_pages.pages,
+    "lost_picture": lost_pictures.pages,
+    "lone_print": print_pages.pages,
     "faint": faint.faint,
     "clear_ground": faint.clear,
     "out_of_size": faint.out_of_size,

@@ -12,7 +12,8 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 
 from storage.database import open_for_reading
-from storage.export.rows import PageRow, export_rows
+from storage.export.rows import export_rows
+from storage.queries.listing import file_statuses
 
 MANIFEST = "manifest.json"
 _MOST_WRONG = 0.1  # of a text that counts as read
@@ -24,9 +25,15 @@ def measure(folder: Path, database: Path, arguments: list[str]) -> int:
     code = subprocess.run([*command, *arguments], check=False).returncode
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     with closing(open_for_reading(str(database))) as db:
-        rows = [(str(Path(row["path"]).relative_to(folder.resolve())), row) for row in export_rows(db)]
+        rows: list[tuple[str, Mapping[str, Any]]] = [
+            (str(Path(row["path"]).relative_to(folder.resolve())), row) for row in export_rows(db)
+        ]
+        broken = [file for file in file_statuses(db) if file.status == "broken"]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     wrong: Counter[str] = Counter()
+    for file in broken:  # too much so to have a page
+        name = str(Path(file.path).relative_to(folder.resolve()))
+        rows.append((name, {"status": "failed", "text": None, "confidence": None, "doubt": file.reason}))
     for name, row in rows:
         kind = name.partition("/")[0]
         counts[kind][row["status"]] += 1
@@ -42,11 +49,16 @@ def measure(folder: Path, database: Path, arguments: list[str]) -> int:
     return 1 if wrong.total() or missing or code not in (0, 3) else 0
 
 
-def is_fault(row: PageRow, truth: Mapping[str, Any]) -> bool:
-    """Returns whether a page ended as it must not; a doubtful one must say why."""
+def is_fault(row: Mapping[str, Any], truth: Mapping[str, Any]) -> bool:
+    """Returns whether a page ended as it must not; a doubtful or failed one must say why."""
+    text = " ".join((row["text"] or "").split())
+    if row["status"] != "doubtful" and any(part not in text for part in truth["holds"]):
+        return True
     if row["status"] == "ok" and truth["text"] and "ok" not in truth["statuses"]:
         return not _is_right(row["text"] or "", truth["text"])
-    return row["status"] not in truth["statuses"] or (row["status"] == "doubtful" and not row["doubt"])
+    return row["status"] not in truth["statuses"] or (
+        row["status"] in ("doubtful", "failed") and not (row["doubt"] or row.get("error"))
+    )
 
 
 def table(counts: Mapping[str, Counter[str]], wrong: Mapping[str, int]) -> Iterable[str]:

@@ -33,6 +33,7 @@ class MadePage:
     """A page of a kind. name: its own within the kind. content: of its file, whose name ends in `suffix`.
 
     statuses: in which it may end. text: what stands on it; where it is given, `ok` holds too if it was read right.
+    holds: what its text must hold to the character, unless it is doubtful.
     """
 
     name: str
@@ -40,6 +41,7 @@ class MadePage:
     suffix: str = ".png"
     statuses: frozenset[str] = DOUBTFUL
     text: str = ""
+    holds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

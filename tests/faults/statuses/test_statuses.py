@@ -12,8 +12,8 @@ from tests.faults.statuses.measure import MANIFEST, is_fault
 from tests.faults.statuses.pages import MadePage, Workshop
 from tests.faults.statuses.patterns import patterns
 
-NEVER_OK = {"statuses": ["doubtful"], "text": ""}
-IF_READ = {"statuses": ["doubtful"], "text": "Dear aunt, the roses are in bloom"}
+NEVER_OK = {"statuses": ["doubtful"], "text": "", "holds": []}
+IF_READ = {"statuses": ["doubtful"], "text": "Dear aunt, the roses are in bloom", "holds": []}
 
 
 def row(status: str, doubt: str | None = None, text: str = "Pycckuu") -> Any:
@@ -27,7 +27,7 @@ def row(status: str, doubt: str | None = None, text: str = "Pycckuu") -> Any:
         (row("doubtful"), NEVER_OK, True),
         (row("ok"), NEVER_OK, True),
         (row("blank"), NEVER_OK, True),
-        (row("blank"), {"statuses": ["blank", "doubtful"], "text": ""}, False),
+        (row("blank"), {"statuses": ["blank", "doubtful"], "text": "", "holds": []}, False),
         (row("ok", text="Dear aunt,\nthe roses are in b1oom"), IF_READ, False),
         (row("ok", text="DEAR AUNT, THE ROSES ARE IN BLOOM"), IF_READ, False),
         (row("ok", text="Dean aunf, fhe nose s ore in bloam"), IF_READ, True),
@@ -50,6 +50,6 @@ def test_pages_are_written_with_their_truth_beside_those_that_are_there(
     assert program.make(tmp_path, shop, ["own"]) == 1
     assert program.make(tmp_path, shop, ["pattern"]) == 20
     manifest = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
-    assert manifest["own/one.pdf"] == {"statuses": ["doubtful"], "text": "one"}
+    assert manifest["own/one.pdf"] == {"statuses": ["doubtful"], "text": "one", "holds": []}
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*") if path.name != MANIFEST}
     assert files == set(manifest)

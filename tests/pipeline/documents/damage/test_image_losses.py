@@ -17,9 +17,8 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.stages.render import PageImage, render
 from pipeline.types import Page
-from storage.queries.listing import FileStatus
 from tests.faults.doubt import lost_pictures
-from tests.faults.doubt.lost_pictures import faults, sound_images, spoilt_images
+from tests.faults.doubt.lost_pictures import sound_images, spoilt_images
 from tests.pipeline.runs import rows, run_quietly
 
 BLOCK = 4096
@@ -137,14 +136,6 @@ def test_zeros_in_a_jpeg_are_white_where_its_codes_say_so() -> None:
     Image.new("L", (4000, 4000), 255).save(made, "JPEG", optimize=True)
     assert bytes(64) in made.getvalue()
     assert picture_data.is_whole("/DCTDecode", made.getvalue()) is True
-
-
-def test_the_program_counts_files_without_pages_and_finds_faults() -> None:
-    broken = FileStatus(path="/x/cut.tif", status="broken", num_pages=0, pages={}, reason="damaged")
-    ended = lost_pictures.ended([], [broken])
-    assert ended == [("cut.tif", "failed", "damaged")]
-    assert faults(ended, {"cut.tif": ("failed",)}) == []
-    assert len(faults(ended, {"cut.tif": ("ok",), "other.bmp": ("ok",)})) == 2
 
 
 def test_a_run_keeps_what_was_read_of_a_spoilt_picture_in_doubt(
