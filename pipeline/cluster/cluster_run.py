@@ -15,7 +15,16 @@ from pipeline.cluster.leases import Leases
 from pipeline.cluster.merging import merged_figures, merged_stages
 from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, Asked, Failed, Finished, LoadedOn, Report, StopNow
+from pipeline.cluster.worker_messages import (
+    Answer,
+    Asked,
+    Failed,
+    Finished,
+    FromWorker,
+    LoadedOn,
+    Report,
+    StopNow,
+)
 from pipeline.cluster.worker_status import FINISHED, LOST, WorkerStatus
 from pipeline.config.schema import Config
 from pipeline.errors import DeviceLostError, ModelMemoryError, WorkersError
@@ -200,7 +209,7 @@ class Workers:
 
     async def _serve(self, number: int, peer: Peer, handler: RequestHandler) -> None:
         """Answers a worker until it has finished. Raises: its error; WorkerLostError if it is gone before."""
-        messages: asyncio.Queue[list[Asked] | WorkerLostError] = asyncio.Queue()
+        messages: asyncio.Queue[list[FromWorker] | WorkerLostError] = asyncio.Queue()
         loop, room = asyncio.get_running_loop(), threading.Semaphore(_MOST_OPEN)
         threading.Thread(
             target=_listen, args=(peer, messages, loop, room), name=f"peer-{number}", daemon=True
@@ -218,7 +227,7 @@ class Workers:
         number: int,
         peer: Peer,
         handler: RequestHandler,
-        messages: "asyncio.Queue[list[Asked] | WorkerLostError]",
+        messages: "asyncio.Queue[list[FromWorker] | WorkerLostError]",
         answering: set[asyncio.Task[None]],
         room: threading.Semaphore,
     ) -> None:
@@ -229,8 +238,8 @@ class Workers:
                 if has_finished:
                     return
                 raise received
-            for asked in received:
-                match asked.request:
+            for message in received:
+                match message:
                     case Finished(report=report):
                         has_finished = True
                         self._reports.append(report)
@@ -238,15 +247,15 @@ class Workers:
                         raise WorkerLostError(str(error))
                     case Failed(error=error):
                         raise error
-                    case _:
-                        task = asyncio.create_task(self._answer(number, peer, handler, asked))
+                    case Asked():
+                        task = asyncio.create_task(self._answer(number, peer, handler, message))
                         answering.add(task)
                         task.add_done_callback(answering.discard)
                         task.add_done_callback(lambda _: room.release())
 
     async def _answer(self, number: int, peer: Peer, handler: RequestHandler, asked: Asked) -> None:
         try:
-            value = await handler.answer(number, asked.request)
+            value = await handler.answer(number, asked)
         except Exception as error:
             LOGGER.debug("a worker's request failed", exc_info=error)
             if asked.number is not None:
@@ -258,11 +267,11 @@ class Workers:
 
 def _listen(
     peer: Peer,
-    messages: "asyncio.Queue[list[Asked] | WorkerLostError]",
+    messages: "asyncio.Queue[list[FromWorker] | WorkerLostError]",
     loop: asyncio.AbstractEventLoop,
     room: threading.Semaphore,
 ) -> None:
-    received: list[Asked] | WorkerLostError = []
+    received: list[FromWorker] | WorkerLostError = []
     while not isinstance(received, WorkerLostError):
         try:
             received = peer.receive()

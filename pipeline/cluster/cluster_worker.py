@@ -10,6 +10,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_channel import (
     RemoteInputs,
     RemotePlanner,
@@ -17,7 +18,7 @@ from pipeline.cluster.worker_channel import (
     RemoteRecords,
     WorkerChannel,
 )
-from pipeline.cluster.worker_messages import Failed, Finished, LoadedOn, Report, Said, Started
+from pipeline.cluster.worker_messages import Failed, Finished, LoadedOn, Report
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
 from pipeline.device.open_models import opened
@@ -39,11 +40,11 @@ def work(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str
     """Reads until the run has no more files, or it is stopped; the last thing that it sends is Finished or Failed."""
     with_run = _ToRun(channel)
     LOGGER.addHandler(with_run)
-    channel.tell(Started(where=_where()))
+    channel.tell(RequestHandler.started, _where())
     try:
-        channel.tell(Finished(report=_read(channel, config, run_id, settings_hash, stop)))
+        channel.send(Finished(report=_read(channel, config, run_id, settings_hash, stop)))
     except BaseException as error:
-        channel.tell(Failed(error=error))
+        channel.send(Failed(error=error))
     finally:
         LOGGER.removeHandler(with_run)
 
@@ -81,7 +82,8 @@ def _load(channel: WorkerChannel, config: Config) -> "PageModel":
     imported_at = time.perf_counter()
     loaded = load_model(config)
     device, now = loaded.device, time.perf_counter()
-    channel.tell(LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now))
+    on = LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now)
+    channel.tell(RequestHandler.loaded, on)
     return loaded
 
 
@@ -98,4 +100,4 @@ class _ToRun(logging.Handler):
         self._channel = channel
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._channel.tell(Said(level=record.levelno, message=record.getMessage()))
+        self._channel.tell(RequestHandler.said, record.levelno, record.getMessage())

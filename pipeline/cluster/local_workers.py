@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, Asked, Failed, StopNow, ToWorker
+from pipeline.cluster.worker_messages import Answer, Failed, FromWorker, StopNow, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
 from pipeline.ingest.workers.failed_tasks import death
@@ -86,7 +86,7 @@ class _Process(Peer):
         self._process.start()
         other.close()
 
-    def receive(self) -> list[Asked]:
+    def receive(self) -> list[FromWorker]:
         """Returns the next message."""
         try:
             return [self._connection.recv()]
@@ -124,14 +124,14 @@ def _serve(
     logging.getLogger("ocrbatch").propagate = False
     sending, stop = threading.Lock(), Stop()
 
-    def send(message: Asked) -> None:
+    def send(message: FromWorker) -> None:
         with sending:
             try:
                 connection.send(message)
             except OSError:  # the run is gone
                 os._exit(1)
             except Exception as error:  # what cannot be pickled
-                connection.send(Asked(number=None, request=Failed(error=RuntimeError(repr(error)[:500]))))
+                connection.send(Failed(error=RuntimeError(repr(error)[:500])))
 
     channel = WorkerChannel(send)
     threading.Thread(target=_listen, args=(connection, channel, stop), name="run", daemon=True).start()

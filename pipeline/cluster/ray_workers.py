@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.cluster.local_workers import shared_out
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, Asked, StopNow, ToWorker
+from pipeline.cluster.worker_messages import Answer, FromWorker, StopNow, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
@@ -79,10 +79,10 @@ class _Actor(Peer):
     def __init__(self, ray: Any, actor: Any, slot: int) -> None:
         self._ray, self._actor, self.number = ray, actor, slot
 
-    def receive(self) -> list[Asked]:
+    def receive(self) -> list[FromWorker]:
         """Returns messages, none if there were none for a while."""
         try:
-            found: list[Asked] | None = self._ray.get(self._actor.messages.remote())
+            found: list[FromWorker] | None = self._ray.get(self._actor.messages.remote())
         except self._ray.exceptions.RayError as error:
             raise WorkerLostError(str(error).split("\n", 1)[0][:200]) from None
         if found is None:
@@ -109,17 +109,17 @@ class _Worker:
         from pipeline.stop import Stop
 
         calm_threads()
-        self._said: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._said: queue.SimpleQueue[FromWorker | None] = queue.SimpleQueue()
         self._stop, self._channel = Stop(), WorkerChannel(self._said.put)
         self._is_over = False
         arguments = (config, run_id, settings_hash)
         threading.Thread(target=self._work, args=arguments, name="worker", daemon=True).start()
 
-    def messages(self) -> list[Asked] | None:
+    def messages(self) -> list[FromWorker] | None:
         """Returns what the worker said since; None once it has ended and all was taken."""
         if self._is_over:
             return None
-        found: list[Asked] = []
+        found: list[FromWorker] = []
         with suppress(queue.Empty):
             while len(found) < _MOST:
                 one = self._said.get(timeout=0 if found else _PATIENCE_S)

@@ -4,27 +4,14 @@ import asyncio
 import dataclasses
 import logging
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.worker_messages import (
-    AtWork,
-    Begin,
-    Call,
-    Claim,
-    EndMarks,
-    Known,
-    LoadedOn,
-    Plan,
-    Request,
-    Said,
-    Started,
-    Take,
-)
+from pipeline.cluster.worker_messages import Asked, LoadedOn
 from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.ingest.seen_names import SeenNames
-from pipeline.ingest.walk import Found
+from pipeline.ingest.walk import Candidate, Found
 from pipeline.run.discovery import Planning
 from pipeline.run.ledger import Ledger, count_page
 from pipeline.stages.store import store_first, store_page
@@ -54,36 +41,46 @@ class RequestHandler:
         self._planned, self._said = SeenNames(), SeenNames()
         self._marks: dict[int, set[_Key]] = defaultdict(set)
 
-    async def answer(self, worker: int, request: Request) -> Any:
+    async def answer(self, worker: int, asked: Asked) -> Any:
         """Handles one worker request and returns its reply. Raises what that raises."""
-        match request:
-            case Take():
-                return await self._take(worker, request.most)
-            case Known():
-                return await self._planning.known(request.found)
-            case Plan():
-                return await self._plan(worker, request.document)
-            case Claim():
-                return self._leases.claim(worker, *request.page)
-            case Call():
-                return await self._call(worker, request)
-            case Begin():
-                ledger = self._ledger
-                marking = ledger.writer.begin(ledger.run_id, request.pages, alone=request.alone)
-                self._marks[worker].update(request.pages)
-                await asyncio.wrap_future(marking)
-            case EndMarks():
-                for key in self._marks.pop(worker, set()):
-                    await self._ledger.call(Store.put_off, self._ledger.run_id, *key)
-            case Started():
-                self._status.stands(worker, request.where)
-            case LoadedOn() if self._when_loaded is not None:
-                self._when_loaded(request)
-            case AtWork():
-                self._status.at_work(worker, request)
-            case Said() if self._said.add(request.message):  # once, though many workers say it
-                LOGGER.log(request.level, "%s", request.message)
-        return None
+        return await asked.ask(self, worker, *asked.args, **asked.kwargs)
+
+    async def started(self, worker: int, where: str) -> None:
+        """Notes a worker's first message. where: its machine, and its GPU if it has one of its own."""
+        self._status.stands(worker, where)
+
+    async def loaded(self, worker: int, on: LoadedOn) -> None:
+        """Notes that a worker's model is loaded."""
+        if self._when_loaded is not None:
+            self._when_loaded(on)
+
+    async def at_work(self, worker: int, phase: Phase, num_tokens: int) -> None:
+        """Notes what a worker does, and the tokens that it wrote so far."""
+        self._status.at_work(worker, phase, num_tokens)
+
+    async def said(self, worker: int, level: int, message: str) -> None:
+        """Logs a worker's message for its user: once, though many workers say it."""
+        if self._said.add(message):
+            LOGGER.log(level, "%s", message)
+
+    async def known(self, worker: int, found: Candidate) -> Document | None:
+        """Returns the document of a file that has not changed since a run looked into it; None: it is not known."""
+        return await self._planning.known(found)
+
+    async def claim(self, worker: int, page: _Key) -> bool:
+        """Returns whether a page (sha256, page_index) whose turn has come is still this worker's to read."""
+        return self._leases.claim(worker, *page)
+
+    async def begin(self, worker: int, pages: Sequence[_Key], *, alone: bool) -> None:
+        """Marks pages as being read. alone: the worker reads nothing else."""
+        marking = self._ledger.writer.begin(self._ledger.run_id, pages, alone=alone)
+        self._marks[worker].update(pages)
+        await asyncio.wrap_future(marking)
+
+    async def end_marks(self, worker: int) -> None:
+        """Removes the marks of all pages that a worker began: it ends in order."""
+        for key in self._marks.pop(worker, set()):
+            await self._ledger.call(Store.put_off, self._ledger.run_id, *key)
 
     async def lost(self, worker: int) -> int:
         """Gives a lost worker's pages to others, and blames those that it was reading; returns how many those are."""
@@ -99,14 +96,16 @@ class RequestHandler:
         phase: Phase = next((one for one in _PHASES if one in phases), "inspecting files")
         self._ledger.progress.at_work(phase, self._status.num_tokens())
 
-    async def _take(self, worker: int, most: int) -> list[Found]:
+    async def take(self, worker: int, most: int) -> list[Found]:
+        """Returns files to read, at most so many; none means that there are no more."""
         self._status.waits(worker, is_waiting=True)
         try:
             return await self._leases.take(worker, most)
         finally:
             self._status.waits(worker, is_waiting=False)
 
-    async def _plan(self, worker: int, document: Document) -> PagePlan:
+    async def plan(self, worker: int, document: Document) -> PagePlan:
+        """Records a document and returns the plan of its pages, with those to read that are this worker's."""
         ledger, again = self._ledger, not self._planned.add(document.path)
         plan = await self._planning.plan(document, again=again)
         apart = {*plan.alone, *plan.last}
@@ -121,19 +120,20 @@ class RequestHandler:
             ledger.progress.all_found()
         return dataclasses.replace(plan, to_read=tuple(mine))
 
-    async def _call(self, worker: int, call: Call) -> Any:
-        if call.task not in _STORING:
-            raise TypeError(f"workers do not call {call.task}")
-        if call.task is Store.put_off:
-            self._marks[worker].discard((call.args[1], call.args[2]))
-            self._leases.put_off(worker, call.args[1], call.args[2])
-            return await self._ledger.call(call.task, *call.args, **call.kwargs)
-        attempts: tuple[PageResult, ...] = call.args[2:]
+    async def call(self, worker: int, task: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Runs task(store, ...) and returns its result."""
+        if task not in _STORING:
+            raise TypeError(f"workers do not call {task}")
+        if task is Store.put_off:
+            self._marks[worker].discard((args[1], args[2]))
+            self._leases.put_off(worker, args[1], args[2])
+            return await self._ledger.call(task, *args, **kwargs)
+        attempts: tuple[PageResult, ...] = args[2:]
         page = attempts[0].page
         if self._leases.is_stored(page.sha256, page.page_index):
             return None  # a row is never written twice
-        await self._ledger.call(call.task, *call.args, **call.kwargs)
-        if call.task is store_first:
+        await self._ledger.call(task, *args, **kwargs)
+        if task is store_first:
             return None
         self._leases.stored(page.sha256, page.page_index)
         self._marks[worker].discard((page.sha256, page.page_index))

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 
-from pipeline.cluster.worker_messages import Asked, ToWorker
+from pipeline.cluster.worker_messages import FromWorker, ToWorker
 from pipeline.config.schema import Config
 
 
@@ -16,7 +16,7 @@ class Peer(ABC):
     number: int
 
     @abstractmethod
-    def receive(self) -> list[Asked]:
+    def receive(self) -> list[FromWorker]:
         """Returns what the worker sent, in order; waits for it. For one thread. Raises: WorkerLostError."""
 
     @abstractmethod

@@ -4,23 +4,12 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from pipeline.cluster.worker_messages import (
-    Answer,
-    Asked,
-    AtWork,
-    Begin,
-    Call,
-    Claim,
-    EndMarks,
-    Known,
-    Plan,
-    Request,
-    Take,
-)
+from pipeline.cluster.request_handler import RequestHandler
+from pipeline.cluster.worker_messages import Answer, Asked, FromWorker
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
@@ -31,6 +20,8 @@ from storage.types import PagePlan
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# A method of the run's handler: of the worker that asks, and more.
+Ask = Callable[Concatenate[RequestHandler, int, P], Coroutine[Any, Any, R]]
 # Few, so that no worker has files waiting while another has none.
 _FILES = 2
 # Seconds between two reports of what a worker does: a thousand workers are a thousand messages in each.
@@ -40,23 +31,23 @@ _REPORT_S = 1.0
 class WorkerChannel:
     """Asks the run. send: delivers a message; for any thread. answered() takes the answers, in any thread."""
 
-    def __init__(self, send: Callable[[Asked], None]) -> None:
-        self._send, self._numbers = send, itertools.count()
+    def __init__(self, send: Callable[[FromWorker], None]) -> None:
+        self.send, self._numbers = send, itertools.count()
         self._open: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
 
-    def ask(self, request: Request) -> Future[Any]:
-        """Returns the future of the answer."""
+    def ask(self, what: Ask[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Has the run's handler answer a question, and returns the future of the answer."""
         future: Future[Any] = Future()
         with self._lock:
             number = next(self._numbers)
             self._open[number] = future
-        self._send(Asked(number=number, request=request))
+        self.send(Asked(number=number, ask=what, args=args, kwargs=kwargs))
         return future
 
-    def tell(self, request: Request) -> None:
-        """Sends what needs no answer."""
-        self._send(Asked(number=None, request=request))
+    def tell(self, what: Ask[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Tells the run's handler what needs no answer."""
+        self.send(Asked(number=None, ask=what, args=args, kwargs=kwargs))
 
     def answered(self, answer: Answer) -> None:
         """Settles the question."""
@@ -79,15 +70,15 @@ class RemoteRecords:
     def call(self, task: Callable[Concatenate[Store, P], R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Has the run call task(store, ...)."""
         args = tuple(packed(one) if isinstance(one, PageResult) else one for one in args)  # type: ignore[assignment]
-        return self._channel.ask(Call(task=task, args=args, kwargs=kwargs))
+        return self._channel.ask(RequestHandler.call, task, *args, **kwargs)
 
     def begin(self, run_id: int, pages: Sequence[tuple[str, int]], *, alone: bool = False) -> Future[None]:
         """Has the run mark pages."""
-        return self._channel.ask(Begin(pages=tuple(pages), alone=alone))
+        return self._channel.ask(RequestHandler.begin, tuple(pages), alone=alone)
 
     def end(self, run_id: int) -> Future[None]:
         """Has the run remove this worker's marks."""
-        return self._channel.ask(EndMarks())
+        return self._channel.ask(RequestHandler.end_marks)
 
     def look(self) -> Future[None]:
         """The run looks after its database."""
@@ -110,7 +101,7 @@ class RemoteInputs:
 
     def begin(self) -> bool:
         """Waits for the first files; returns whether there are any."""
-        self._taken = list(self._channel.ask(Take(most=_FILES)).result())
+        self._taken = self._channel.ask(RequestHandler.take, _FILES).result()
         return bool(self._taken)
 
     def take(self) -> Future[Found | None]:
@@ -119,14 +110,16 @@ class RemoteInputs:
         if self._taken:
             found.set_result(self._next())
         else:
-            self._channel.ask(Take(most=_FILES)).add_done_callback(lambda asked: self._fill(asked, found))
+            self._channel.ask(RequestHandler.take, _FILES).add_done_callback(
+                lambda asked: self._fill(asked, found)
+            )
         return found
 
-    def _fill(self, asked: "Future[Sequence[Found]]", found: Future[Found | None]) -> None:
+    def _fill(self, asked: Future[list[Found]], found: Future[Found | None]) -> None:
         if (error := asked.exception()) is not None:
             found.set_exception(error)
             return
-        self._taken = list(asked.result())
+        self._taken = asked.result()
         found.set_result(self._next())
 
     def _next(self) -> Found | None:
@@ -141,16 +134,16 @@ class RemoteProgress(Silent):
 
     def __init__(self, channel: WorkerChannel) -> None:
         self._channel = channel
-        self._told: AtWork | None = None
+        self._told: tuple[Phase, int] | None = None
         self._told_at = float("-inf")
 
     def at_work(self, phase: Phase, num_tokens: int) -> None:
         """Tells phase and tokens where they changed: a new phase at once, tokens now and then."""
-        now, seconds = AtWork(phase=phase, num_tokens=num_tokens), time.monotonic()
-        is_new = self._told is None or phase != self._told.phase
+        now, seconds = (phase, num_tokens), time.monotonic()
+        is_new = self._told is None or phase != self._told[0]
         if is_new or (now != self._told and seconds - self._told_at >= _REPORT_S):
             self._told, self._told_at = now, seconds
-            self._channel.tell(now)
+            self._channel.tell(RequestHandler.at_work, *now)
 
 
 class RemotePlanner:
@@ -161,17 +154,13 @@ class RemotePlanner:
 
     async def known(self, found: Candidate) -> Document | None:
         """Returns a file that has not changed since a run looked into it; None: it must be probed."""
-        document: Document | None = await asyncio.wrap_future(self._channel.ask(Known(found=found)))
-        return document
+        return await asyncio.wrap_future(self._channel.ask(RequestHandler.known, found))
 
     async def plan(self, document: Document) -> PagePlan:
         """Returns the run's plan of a document: the pages that this worker is to read."""
-        plan: PagePlan = await asyncio.wrap_future(self._channel.ask(Plan(document=document)))
-        return plan
+        return await asyncio.wrap_future(self._channel.ask(RequestHandler.plan, document))
 
     async def claim(self, page: Page) -> bool:
         """Returns whether no other worker was given the page."""
-        is_ours: bool = await asyncio.wrap_future(
-            self._channel.ask(Claim(page=(page.sha256, page.page_index)))
-        )
-        return is_ours
+        key = (page.sha256, page.page_index)
+        return await asyncio.wrap_future(self._channel.ask(RequestHandler.claim, key))

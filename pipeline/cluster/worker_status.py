@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from pipeline.cluster.worker_messages import AtWork
 from pipeline.reports.run_figures import WorkerUse
 from pipeline.types import Phase
 
@@ -56,12 +55,12 @@ class WorkerStatus:
         """Notes where a worker is."""
         self._all[worker].where = where
 
-    def at_work(self, worker: int, report: AtWork) -> None:
+    def at_work(self, worker: int, phase: Phase, num_tokens: int) -> None:
         """Notes what a worker says of itself."""
         its = self._all[worker]
-        if report.phase != its.phase or report.num_tokens != its.num_tokens:
+        if (phase, num_tokens) != (its.phase, its.num_tokens):
             its.moved_at = self.clock()
-        its.phase, its.num_tokens = report.phase, report.num_tokens
+        its.phase, its.num_tokens = phase, num_tokens
 
     def stored(self, worker: int) -> None:
         """Notes that a page of a worker is stored."""

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ocr.types import Block, ParsedText, Word
-from pipeline.cluster.worker_messages import Asked, Call
+from pipeline.cluster.request_handler import RequestHandler
+from pipeline.cluster.worker_messages import Asked
 from pipeline.ingest.walk import Candidate
 from pipeline.stages.store import packed, store_page
 from pipeline.types import Document, Page, PageResult
@@ -91,15 +92,15 @@ class Pages:
     def result(self, path: str, sha256: str, page_index: int) -> PageResult:
         """Returns the same page as a value."""
         asked: Asked = pickle.loads(self.store(0, 0, path, sha256, page_index))
-        assert isinstance(asked.request, Call)
-        found: PageResult = asked.request.args[2]
+        found: PageResult = asked.args[3]
         return found
 
 
 def _message(result: PageResult, settings_hash: str) -> bytes:
     # As pipeline.cluster.worker_channel sends it.
-    call = Call(task=store_page, args=(_RUN, settings_hash, packed(result)), kwargs={"attempt_limit": 3})
-    return pickle.dumps(Asked(number=_ASKED, request=call))
+    args = (store_page, _RUN, settings_hash, packed(result))
+    asked = Asked(number=_ASKED, ask=RequestHandler.call, args=args, kwargs={"attempt_limit": 3})
+    return pickle.dumps(asked)
 
 
 class _Words:

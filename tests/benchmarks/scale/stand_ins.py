@@ -15,21 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import (
-    Answer,
-    Asked,
-    AtWork,
-    Begin,
-    Claim,
-    Finished,
-    Plan,
-    Report,
-    Request,
-    Started,
-    Take,
-    ToWorker,
-)
+from pipeline.cluster.worker_messages import Answer, Asked, Finished, FromWorker, Report, ToWorker
 from pipeline.config.schema import Config
 from pipeline.ingest.walk import Found
 from storage.types import PagePlan
@@ -138,12 +126,12 @@ class _StandIn(Peer):
         self._next_at = 0.0
         clock.at(0.0, self._begin)
 
-    def receive(self) -> list[Asked]:
+    def receive(self) -> list[FromWorker]:
         """Returns the next message."""
         content = self._said.get()
         if content is None:
             raise WorkerLostError("it was lost")
-        found: Asked = pickle.loads(content)
+        found: FromWorker = pickle.loads(content)
         return [found]
 
     def send(self, message: ToWorker) -> None:
@@ -167,8 +155,8 @@ class _StandIn(Peer):
         self._asked.pop(message.number)(message.value)
         self._go_on()
 
-    def _ask(self, request: Request, then: Callable[[Any], None]) -> None:
-        self._say(pickle.dumps(Asked(number=self._number(then), request=request)))
+    def _ask(self, then: Callable[[Any], None], ask: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self._say(pickle.dumps(Asked(number=self._number(then), ask=ask, args=args, kwargs=kwargs)))
 
     def _number(self, then: Callable[[Any], None]) -> int:
         number = next(self._numbers)
@@ -183,33 +171,31 @@ class _StandIn(Peer):
         pace = self._backend.pace
         # Workers do not start in step.
         self._next_at = time.monotonic() + (self.number % 97) / 97 / (pace.pages_per_s or 1e3)
-        self._say(pickle.dumps(Asked(number=None, request=Started(where="nowhere"))))
+        self._say(pickle.dumps(Asked(number=None, ask=RequestHandler.started, args=("nowhere",))))
         self._report()
         self._go_on()
 
     def _report(self) -> None:
         if not self._is_gone:
-            self._say(
-                pickle.dumps(Asked(number=None, request=AtWork(phase="reading", num_tokens=self._num_tokens)))
-            )
+            now = ("reading", self._num_tokens)
+            self._say(pickle.dumps(Asked(number=None, ask=RequestHandler.at_work, args=now)))
             self._clock.at(time.monotonic() + self._backend.pace.report_s, self._report)
 
     def _go_on(self) -> None:
         """Asks for all that it lacks; returns while it waits for answers."""
         if not (self._has_all or self._is_taking or self._num_planning) and len(self._planned) < _AHEAD:
             self._is_taking = True
-            self._ask(Take(most=_FILES), self._took)
+            self._ask(self._took, RequestHandler.take, _FILES)
         while self._planned and self._num_begun() < _IN_MODEL:
             page = self._planned.popleft()
             self._num_claiming += 1
-            self._ask(Claim(page=page[1:]), partial(self._claim, page))
+            self._ask(partial(self._claim, page), RequestHandler.claim, page[1:])
         if self._claimed and not self._num_marking:
             pages = list(self._claimed)
             self._claimed.clear()
             self._num_marking = len(pages)
-            self._ask(
-                Begin(pages=tuple(page[1:] for page in pages), alone=False), partial(self._marked, pages)
-            )
+            keys = tuple(page[1:] for page in pages)
+            self._ask(partial(self._marked, pages), RequestHandler.begin, keys, alone=False)
         self._read()
         if self._has_all and not (
             self._planned or self._num_begun() or self._num_planning or self._num_storing
@@ -229,7 +215,7 @@ class _StandIn(Peer):
         for file in files:
             self._num_planning += 1
             document = self._backend.corpus.document(file.path)
-            self._ask(Plan(document=document), lambda plan, path=file.path: self._plan(path, plan))
+            self._ask(partial(self._plan, file.path), RequestHandler.plan, document)
 
     def _plan(self, path: str, plan: PagePlan) -> None:
         self._num_planning -= 1
@@ -267,5 +253,5 @@ class _StandIn(Peer):
 
     def _finish(self) -> None:
         if not self._is_gone:
-            self._say(pickle.dumps(Asked(number=None, request=Finished(report=Report(wall_s=1.0)))))
+            self._say(pickle.dumps(Finished(report=Report(wall_s=1.0))))
             self.kill()

@@ -9,8 +9,9 @@ import pytest
 
 from pipeline.cluster import cluster_run
 from pipeline.cluster.cluster_run import _listen
+from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer, WorkerLostError
-from pipeline.cluster.worker_messages import Asked, AtWork, ToWorker
+from pipeline.cluster.worker_messages import Asked, FromWorker, ToWorker
 
 
 class Talkative(Peer):
@@ -21,11 +22,11 @@ class Talkative(Peer):
     def __init__(self) -> None:
         self.num_said = 0
 
-    def receive(self) -> list[Asked]:
+    def receive(self) -> list[FromWorker]:
         if self.num_said == 100:
             raise WorkerLostError("it has ended")
         self.num_said += 1
-        return [Asked(number=None, request=AtWork(phase="reading", num_tokens=self.num_said))]
+        return [Asked(number=None, ask=RequestHandler.at_work, args=("reading", self.num_said))]
 
     def send(self, message: ToWorker) -> None:
         raise AssertionError
@@ -37,12 +38,12 @@ class Talkative(Peer):
 def test_a_worker_is_not_heard_further_while_much_of_it_waits_for_answers() -> None:
     async def all_heard() -> list[int]:
         peer, room = Talkative(), threading.Semaphore(3)
-        messages: asyncio.Queue[list[Asked] | WorkerLostError] = asyncio.Queue()
+        messages: asyncio.Queue[list[FromWorker] | WorkerLostError] = asyncio.Queue()
         arguments = (peer, messages, asyncio.get_running_loop(), room)
         threading.Thread(target=_listen, args=arguments, daemon=True).start()
         heard = []
         while not isinstance(received := await messages.get(), WorkerLostError):
-            heard += [asked.request.num_tokens for asked in received if isinstance(asked.request, AtWork)]
+            heard += [asked.args[1] for asked in received if isinstance(asked, Asked)]
             if len(heard) == 3:
                 await asyncio.sleep(0.05)
                 assert (peer.num_said, messages.empty()) == (4, True)

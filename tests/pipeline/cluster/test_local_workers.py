@@ -16,7 +16,7 @@ import pytest
 from pipeline.cluster import cluster_run
 from pipeline.cluster.local_workers import LocalWorkers, shared_out
 from pipeline.cluster.worker_backend import Peer
-from pipeline.cluster.worker_messages import Asked, Call
+from pipeline.cluster.worker_messages import Asked, FromWorker
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.reports.progress import Silent
@@ -55,9 +55,9 @@ class Deadly(LocalWorkers):
         peer = super().start(*args)
         receive = peer.receive
 
-        def watched() -> list[Asked]:
+        def watched() -> list[FromWorker]:
             found = receive()
-            stores = any(isinstance(one.request, Call) and one.request.task is store_page for one in found)
+            stores = any(isinstance(one, Asked) and one.args[:1] == (store_page,) for one in found)
             if stores and not self.killed:
                 self.killed += 1
                 peer.kill()
@@ -103,9 +103,9 @@ class Stopping(LocalWorkers):
         peer: Any = super().start(*args)
         receive = peer.receive
 
-        def watched() -> list[Asked]:
-            found: list[Asked] = receive()
-            stores = any(isinstance(one.request, Call) and one.request.task is store_page for one in found)
+        def watched() -> list[FromWorker]:
+            found: list[FromWorker] = receive()
+            stores = any(isinstance(one, Asked) and one.args[:1] == (store_page,) for one in found)
             if stores and not self.stopped:
                 self.stopped += 1
                 os.kill(peer._process.pid, signal.SIGSTOP)

@@ -7,8 +7,9 @@ import pytest
 
 from pipeline.cluster import cluster_run
 from pipeline.cluster.local_workers import LocalWorkers
+from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer
-from pipeline.cluster.worker_messages import Asked, Begin
+from pipeline.cluster.worker_messages import Asked, FromWorker
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.reports.progress import Silent
@@ -32,11 +33,13 @@ class Poisoned(LocalWorkers):
         peer = super().start(*args)
         receive = peer.receive
 
-        def watched() -> list[Asked]:
+        def watched() -> list[FromWorker]:
             found = receive()
             for one in found:
-                if isinstance(one.request, Begin) and POISON in {index for _, index in one.request.pages}:
-                    self.deaths.append(len(one.request.pages))
+                if not isinstance(one, Asked) or one.ask is not RequestHandler.begin:
+                    continue
+                if POISON in {index for _, index in one.args[0]}:
+                    self.deaths.append(len(one.args[0]))
                     peer.kill()  # the run still gets the mark, as when the page is in the model
             return found
 

@@ -10,7 +10,7 @@ import pytest
 from pipeline.cluster import choose, cluster_run
 from pipeline.cluster.local_workers import LocalWorkers
 from pipeline.cluster.worker_backend import Peer, WorkerLostError
-from pipeline.cluster.worker_messages import Asked, Failed, LoadedOn
+from pipeline.cluster.worker_messages import Failed, FromWorker, LoadedOn
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.errors import ModelMemoryError
@@ -68,9 +68,9 @@ class Full(LocalWorkers):
     def start(self, place: int, *arguments: Any) -> Peer:
         peer = super().start(place, *arguments)
         if place in self.full:
-            said = [Asked(number=None, request=Failed(error=ModelMemoryError("the model does not fit")))]
+            said = [Failed(error=ModelMemoryError("the model does not fit"))]
 
-            def receive() -> list[Asked]:
+            def receive() -> list[FromWorker]:
                 if not said:
                     raise WorkerLostError("it has ended")
                 return [said.pop()]

@@ -9,7 +9,6 @@ import pytest
 
 from pipeline.cluster.leases import Leases
 from pipeline.cluster.request_handler import RequestHandler
-from pipeline.cluster.worker_messages import Begin, Call, Claim, Plan, Take
 from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.config.schema import Config
 from pipeline.ingest.inputs import Inputs
@@ -44,17 +43,17 @@ class Played:
 
     async def begun(self, worker: int) -> None:
         """Has a worker take the file, and begin its first page."""
-        assert [found.path for found in await self.handler.answer(worker, Take(most=1))] == [PAGE.path]
-        plan = await self.handler.answer(worker, Plan(document=DOCUMENT))
+        assert [found.path for found in await self.handler.take(worker, 1)] == [PAGE.path]
+        plan = await self.handler.plan(worker, DOCUMENT)
         assert plan.to_read == (0, 1)
-        assert await self.handler.answer(worker, Claim(page=(SHA_A, 0)))
-        await self.handler.answer(worker, Begin(pages=[(SHA_A, 0)], alone=False))
+        assert await self.handler.claim(worker, (SHA_A, 0))
+        await self.handler.begin(worker, [(SHA_A, 0)], alone=False)
 
     def stored(self, worker: int) -> Coroutine[Any, Any, Any]:
         """Has a worker store the first page."""
         attempt = failed_result(PAGE, FAILURE, (single("render", 0.1),))
         arguments = (self.run_id, self.settings, attempt)
-        return self.handler.answer(worker, Call(task=store_page, args=arguments, kwargs={"attempt_limit": 3}))
+        return self.handler.call(worker, store_page, *arguments, attempt_limit=3)
 
 
 @pytest.fixture
@@ -88,12 +87,12 @@ def test_a_lost_worker_s_pages_are_there_for_others_at_once(played: Played) -> N
         assert await played.handler.lost(0) == 0
         assert not played.leases.is_done
         assert played.leases.num_waiting(0) == 0
-        taking = asyncio.create_task(played.handler.answer(1, Take(most=1)))
+        taking = asyncio.create_task(played.handler.take(1, 1))
         for _ in range(100):  # as many turns of the loop, and no time: it waits for nothing
             await asyncio.sleep(0)
         assert taking.done(), "nobody gets them"
         assert [found.path for found in taking.result()] == [PAGE.path]
-        plan = await played.handler.answer(1, Plan(document=DOCUMENT))
+        plan = await played.handler.plan(1, DOCUMENT)
         assert plan.to_read == (1,)
 
     asyncio.run(play())

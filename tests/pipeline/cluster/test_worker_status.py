@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 
-from pipeline.cluster.worker_messages import AtWork
 from pipeline.cluster.worker_status import FINISHED, WorkerStatus
 from pipeline.reports.run_figures import in_brief, worker_lines
 
@@ -15,10 +14,6 @@ class Clock:
         return self.now
 
 
-def reading(num_tokens: int = 0) -> AtWork:
-    return AtWork(phase="reading", num_tokens=num_tokens)
-
-
 def test_a_worker_that_reads_and_gets_nowhere_is_stalled() -> None:
     clock = Clock()
     status = WorkerStatus(clock)
@@ -27,15 +22,15 @@ def test_a_worker_that_reads_and_gets_nowhere_is_stalled() -> None:
     assert not status.is_stalled(0, 60.0, 1)  # it loads
     clock.now = 361.0
     assert status.is_stalled(0, 60.0, 1)
-    status.at_work(0, reading())
+    status.at_work(0, "reading", 0)
     for number, moves in enumerate(
-        (lambda: status.stored(0), lambda: status.at_work(0, reading(5)), lambda: None)
+        (lambda: status.stored(0), lambda: status.at_work(0, "reading", 5), lambda: None)
     ):
         moves()
         assert status.is_stalled(0, 60.0, 1) is (number == 2)
         clock.now += 61
         assert status.is_stalled(0, 60.0, 1)
-    status.at_work(0, reading(5))  # as before
+    status.at_work(0, "reading", 5)  # as before
     assert status.is_stalled(0, 60.0, 1)
     status.waits(0, is_waiting=True)
     clock.now += 61
@@ -49,8 +44,8 @@ def test_speeds_count_from_a_worker_s_first_page() -> None:
     for worker in (0, 1):
         status.began(worker)
         status.stands(worker, f"host{worker}, GPU {worker}")
-    status.at_work(0, reading(7))
-    status.at_work(1, AtWork(phase="loading the model", num_tokens=0))
+    status.at_work(0, "reading", 7)
+    status.at_work(1, "loading the model", 0)
     for at in (100.0, 101.0, 102.0):
         clock.now = at
         status.stored(0)
@@ -71,7 +66,7 @@ def test_many_workers_are_told_by_the_slowest_and_the_fastest() -> None:
     for worker in range(6):
         clock.now = 0.0
         status.began(worker)
-        status.at_work(worker, reading(1))
+        status.at_work(worker, "reading", 1)
         status.stored(worker)
         clock.now = 1.0 + worker
         status.stored(worker)
