@@ -19,7 +19,7 @@ from storage.errors import (
     NotADatabaseError,
     StorageError,
 )
-from storage.lock import run_lock
+from storage.lock import RunLock
 from storage.strings.search_lines import search_lines
 
 BUSY_TIMEOUT_S = 30.0
@@ -118,8 +118,8 @@ def held_for_upkeep(path: str) -> Iterator[Database]:
     Raises: DatabaseNotFoundError, DatabaseBusyError while a run holds it, and what open_for_writing raises.
     """
     check_exists(path)
-    with run_lock(path) as died, contextlib.closing(open_for_writing(path)) as db, explained(path):
-        if died:
+    with RunLock(path) as lock, contextlib.closing(open_for_writing(path)) as db, explained(path):
+        if lock.died:
             with transaction(db, path) as conn:
                 conn.execute("UPDATE runs SET state = 'interrupted' WHERE state = 'running'")
         yield db

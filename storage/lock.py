@@ -14,8 +14,8 @@ import shlex
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Self
 
 from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.strings.printable import mask_secrets, one_line
@@ -32,7 +32,7 @@ def lock_path(database: str) -> str:
 
 
 class RunLock:
-    """Holds the database for one run. Raises: DatabaseBusyError, DatabaseAccessError.
+    """Holds the database for one run; a context manager. Raises: DatabaseBusyError, DatabaseAccessError.
 
     died: whether its last holder died; a holder that ends in order, even with an error, removes the lock file.
     """
@@ -43,6 +43,12 @@ class RunLock:
         self._descriptor = _acquire(self._path, database)
         self.died = os.fstat(self._descriptor).st_size > 0
         self._sign()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def renew(self) -> None:
         """Takes the lock again if somebody removed its file, as another run could start.
@@ -66,16 +72,6 @@ class RunLock:
         with contextlib.suppress(OSError):  # a full disk, or another user's file; the lock holds all the same
             os.ftruncate(self._descriptor, 0)
             os.write(self._descriptor, f"{_identity()}\n".encode(errors="backslashreplace"))
-
-
-@contextlib.contextmanager
-def run_lock(database: str) -> Iterator[bool]:
-    """Holds the database within it; yields whether its last holder died. Raises what RunLock raises."""
-    lock = RunLock(database)
-    try:
-        yield lock.died
-    finally:
-        lock.release()
 
 
 def owner(database: str) -> str | None:

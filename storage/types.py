@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 PAGE_STATUSES = (
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined",
@@ -65,7 +65,7 @@ class KnownFile:
 
 
 class PlacedWord(Protocol):
-    """One word of a page's text, whoever's value it is: its fields are told at WordRecord."""
+    """One word of a page's text, whoever's value it is. box_px: as a block's; None if unknown, as is confidence."""
 
     @property
     def text(self) -> str: ...
@@ -85,13 +85,12 @@ class PlacedBlock(PlacedWord, Protocol):
     def label(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WordRecord:
-    """One word of a page's text. box_px: as a block's; None where it is not known, as is the confidence."""
+class WordRow(TypedDict):
+    """One word of a stored text, which is split at white space. box, confidence: as a block's."""
 
     text: str
-    box_px: BoxPx | None = None
-    confidence: float | None = None
+    box: BoxPx | None
+    confidence: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ confidences in percent. A word without a box has the width -1, one without a con
 import sys
 import zlib
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from storage.types import BoxPx, PlacedWord, WordRecord
+from storage.types import BoxPx, PlacedWord, WordRow
 
 _VERSION = 1
 _PLANES = 5
@@ -46,19 +46,8 @@ def packed_for(text: str, words: Sequence[PlacedWord]) -> bytes | None:
     return pack(words)
 
 
-def unpack(packed: bytes, text: str) -> list[WordRecord]:
+def unpack(packed: bytes, text: str) -> list[WordRow]:
     """Returns the words of the text with their boxes. Raises: ValueError where the value is not that of the text."""
-    return [
-        WordRecord(text=name, box_px=box, confidence=confidence)
-        for name, box, confidence in unpacked(packed, text)
-    ]
-
-
-def unpacked(packed: bytes, text: str) -> Iterator[tuple[str, BoxPx | None, float | None]]:
-    """Yields each word of the text, its box and its confidence. Raises: ValueError as `unpack` does.
-
-    An export has millions of them: a record of each takes as long as all the rest.
-    """
     if packed[:1] != bytes([_VERSION]):
         raise ValueError("words of another version")
     content = array("i")
@@ -71,6 +60,7 @@ def unpacked(packed: bytes, text: str) -> Iterator[tuple[str, BoxPx | None, floa
     names = text.split()
     if len(content) != _PLANES * len(names):
         raise ValueError(f"{len(content) // _PLANES} boxes for {len(names)} words")
+    found: list[WordRow] = []
     left = top = 0
     planes = (content[start : start + len(names)] for start in range(0, len(content), max(1, len(names))))
     for name, across, down, width, height, percent in zip(names, *planes, strict=False):
@@ -79,4 +69,5 @@ def unpacked(packed: bytes, text: str) -> Iterator[tuple[str, BoxPx | None, floa
             x0, y0 = left + across, top + down
             left, top = x0 + width, y0
             box = (x0, y0, left, y0 + height)
-        yield name, box, None if percent == _NONE else percent / 100
+        found.append({"text": name, "box": box, "confidence": None if percent == _NONE else percent / 100})
+    return found

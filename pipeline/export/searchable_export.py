@@ -1,15 +1,19 @@
 """The export format pdf: each document as a searchable PDF, made in worker processes."""
 
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import BinaryIO
 
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.settings import IngestSettings
-from pipeline.export import ghostscript
 from pipeline.export.searchable_task import NotArchival, archival_task, searchable_task
 from pipeline.ingest.objects.fetched import fetched
 from pipeline.ingest.objects.spool import Spool
@@ -24,6 +28,14 @@ from storage.strings.text import real_path
 _PDFA_MODULES = ("pikepdf.pdfa", "jsonschema", "referencing", "fontTools")
 _MEMORY_BYTES = 4 << 30
 _LIMIT_S, _PAGE_S = 120.0, 2.0
+# Pictures are not made worse: they stay JPEG, or are stored without loss.
+_OPTIONS = (
+    *("-dSAFER", "-dBATCH", "-dNOPAUSE", "-dQUIET", "-sDEVICE=pdfwrite", "-dPDFA=2"),
+    *("-dPDFACompatibilityPolicy=1", "-dAutoRotatePages=/None", "-sColorConversionStrategy=RGB"),
+    *("-dEmbedAllFonts=true", "-dPassThroughJPEGImages=true", "-dDownsampleColorImages=false"),
+    *("-dDownsampleGrayImages=false", "-dDownsampleMonoImages=false", "-dAutoFilterColorImages=false"),
+    *("-dAutoFilterGrayImages=false", "-dColorImageFilter=/FlateEncode", "-dGrayImageFilter=/FlateEncode"),
+)
 
 
 @contextmanager
@@ -75,10 +87,10 @@ class _Workers(TaskPool):
             )
 
         made = fetched(self._spool, path, submit, lambda reason: reason).result()
-        if isinstance(made, NotArchival) and (anew := ghostscript.rewritten(made.data, limit_s)) is not None:
+        if isinstance(made, NotArchival) and (anew := rewritten(made.data, limit_s)) is not None:
             made = self._submit(archival_task, (anew, True), limit_s, failed).result()
         if isinstance(made, NotArchival):
-            remedy = "" if ghostscript.is_there() else "; Ghostscript may help: apt install ghostscript"
+            remedy = "" if has_ghostscript() else "; Ghostscript may help: apt install ghostscript"
             made = f"cannot be made a PDF/A: {made.reason}{remedy}"
         if isinstance(made, str):
             raise NotExportedError(f"{path}: {made}")
@@ -98,3 +110,39 @@ def _text(row: PageRow) -> TextPage | None:
         rotation_deg=row["rotation_deg"] or 0,
         words=[(text, box) for text, box in boxes if box is not None],
     )
+
+
+def has_ghostscript() -> bool:
+    """Returns whether Ghostscript is installed."""
+    return shutil.which("gs") is not None
+
+
+def rewritten(data: bytes, limit_s: float) -> bytes | None:
+    """Returns the PDF as Ghostscript writes it, in a process of its own; None where it fails or takes longer.
+
+    It writes the pages anew, with what PDF/A needs: fonts within the file, colours as RGB.
+    """
+    with TemporaryDirectory() as folder:
+        before, after = Path(folder, "before.pdf"), Path(folder, "after.pdf")
+        before.write_bytes(data)
+        command = ["gs", *_OPTIONS, f"-sOutputFile={after}", str(before)]
+        try:
+            with subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            ) as process:
+                try:
+                    _limit(process.pid)
+                    code = process.wait(limit_s)
+                finally:
+                    process.kill()
+            return after.read_bytes() if code == 0 else None
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+
+
+def _limit(pid: int) -> None:
+    """Limits the process's memory: the file is not trusted, and may grow without end."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

@@ -28,7 +28,7 @@ from storage.export.rows import moved
 from storage.queries import browsing
 from storage.queries.browsing import OnePage, one_page
 from storage.strings.printable import shown
-from storage.types import PAGE_STATUSES, WordRecord
+from storage.types import PAGE_STATUSES, WordRow
 from storage.words import unpack
 
 _HERE = Path(__file__).parent
@@ -176,7 +176,7 @@ class Reader:
             "wants_read": wants_read,
             "text": text,
             "pieces": list(pieces(text, words)),
-            "has_boxes": any(word.box_px for word in words),
+            "has_boxes": any(word["box"] for word in words),
             "markdown": (page.read_markdown if wants_read else page.markdown) or "",
             "draft": page.text or "",
             "name": unquote(request.cookies.get(_NAME_COOKIE, "")) or correcting.user_name(),
@@ -269,7 +269,7 @@ class Reader:
         return HTMLResponse(html, code)
 
 
-def _words(page: OnePage, text: str) -> list[WordRecord]:
+def _words(page: OnePage, text: str) -> list[WordRow]:
     """Returns the words of a text of the page with their boxes; none where they are not known."""
     if page.words is None or page.read_text is None:
         return []

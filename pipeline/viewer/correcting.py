@@ -16,7 +16,7 @@ from rapidfuzz.distance import Levenshtein
 
 from storage.database import open_beside
 from storage.queries.browsing import OnePage
-from storage.records.corrections import Correction, correct, withdraw
+from storage.records.corrections import correct, withdraw
 
 MOST_BYTES = 8 << 20
 MOST_NAME = 80
@@ -68,12 +68,7 @@ def save(database: str, page: OnePage, text: str, made_by: str, attempt_id: int)
         markdown = None
         if page.read_text is not None and page.read_markdown is not None:
             markdown = carried(page.read_text, page.read_markdown, text)
-        correct(
-            db,
-            page.page_id,
-            Correction(text=text, made_by=name_of(made_by), markdown=markdown),
-            attempt_id=attempt_id,
-        )
+        correct(db, page.page_id, text, made_by=name_of(made_by), attempt_id=attempt_id, markdown=markdown)
 
 
 def take_back(database: str, page_id: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from storage.queries.browsing import MATCH_MARKS
-from storage.types import WordRecord
+from storage.types import WordRow
 
 _SPACES = re.compile(r"(\s+)")
 _OPEN, _CLOSE = map(re.escape, MATCH_MARKS)
@@ -28,7 +28,7 @@ class Piece:
     percent: int | None = None
 
 
-def pieces(text: str, words: Sequence[WordRecord]) -> Iterator[Piece]:
+def pieces(text: str, words: Sequence[WordRow]) -> Iterator[Piece]:
     """Yields the whole text in pieces. words: those of text.split(), in its order, or none."""
     left = iter(words)
     for part in _SPACES.split(text):
@@ -40,15 +40,15 @@ def pieces(text: str, words: Sequence[WordRecord]) -> Iterator[Piece]:
             yield _piece(part, next(left, None))
 
 
-def _piece(part: str, word: WordRecord | None) -> Piece:
+def _piece(part: str, word: WordRow | None) -> Piece:
     if word is None:
         return Piece(text=part, is_word=True)
     return Piece(
         text=part,
         is_word=True,
-        box="" if word.box_px is None else " ".join(map(str, word.box_px)),
-        level=level(word.confidence),
-        percent=None if word.confidence is None else round(100 * word.confidence),
+        box="" if word["box"] is None else " ".join(map(str, word["box"])),
+        level=level(word["confidence"]),
+        percent=None if word["confidence"] is None else round(100 * word["confidence"]),
     )
 
 

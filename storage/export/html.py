@@ -11,8 +11,9 @@ from typing import TextIO
 from storage.export.figures import Place, placed
 from storage.export.reflow import reflowed, words_of
 from storage.export.rendering import Show, rendered
-from storage.export.rows import PageRow, WordRow
+from storage.export.rows import PageRow
 from storage.export.templated import written
+from storage.types import WordRow
 
 # Confidence is the share of characters that are likely right.
 DOUBTFUL_BELOW = 0.5

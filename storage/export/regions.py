@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from storage.export.rows import PageRow, WordRow
-from storage.types import BoxPx
+from storage.export.rows import PageRow
+from storage.types import BoxPx, WordRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

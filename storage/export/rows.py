@@ -11,8 +11,8 @@ from sqlite_utils import Database
 from storage.database import database_path, explained
 from storage.export.selection import Selection, prepare, selected
 from storage.strings.printable import one_line
-from storage.types import BoxPx, WordRecord
-from storage.words import unpack, unpacked
+from storage.types import BoxPx, WordRow
+from storage.words import unpack
 
 
 class BlockRow(TypedDict):
@@ -26,14 +26,6 @@ class BlockRow(TypedDict):
     text: str
     confidence: float | None
     source: str
-
-
-class WordRow(TypedDict):
-    """One word of the text, which is split at white space. box, confidence: as a block's."""
-
-    text: str
-    box: BoxPx | None
-    confidence: float | None
 
 
 class ErrorRow(TypedDict):
@@ -157,13 +149,8 @@ def page_words(db: Database, attempt: int | None, text: str | None) -> list[Word
     found = db.conn.execute("SELECT text, words FROM attempts WHERE id = ?", (attempt,)).fetchone()
     if found is None or found[1] is None or text is None:
         return []
-    if text == found[0]:
-        return [
-            {"text": name, "box": box, "confidence": confidence}
-            for name, box, confidence in unpacked(found[1], text)
-        ]
-    words = moved(unpack(found[1], found[0]), text)
-    return [WordRow(text=word.text, box=word.box_px, confidence=word.confidence) for word in words]
+    words = unpack(found[1], found[0])
+    return words if text == found[0] else moved(words, text)
 
 
 def _timings(db: Database, attempt: int | None) -> dict[str, float]:
@@ -174,7 +161,7 @@ def _timings(db: Database, attempt: int | None) -> dict[str, float]:
     return dict(rows.fetchall())
 
 
-def moved(words: Sequence[WordRecord], text: str) -> list[WordRecord]:
+def moved(words: Sequence[WordRow], text: str) -> list[WordRow]:
     """Returns the words of the text, with the boxes of those words, which were read in the same place.
 
     A word that stands for one that was read has its box; so have several for as many. Words that were joined have the
@@ -182,10 +169,10 @@ def moved(words: Sequence[WordRecord], text: str) -> list[WordRecord]:
     has no confidence.
     """
     names = text.split()
-    read = [word.text for word in words]
+    read = [word["text"] for word in words]
     if names == read:
         return list(words)
-    found: list[WordRecord] = []
+    found: list[WordRow] = []
     for is_equal, steps in groupby(Levenshtein.opcodes(read, names), key=lambda step: step.tag == "equal"):
         first, *others = steps
         last = others[-1] if others else first
@@ -194,13 +181,14 @@ def moved(words: Sequence[WordRecord], text: str) -> list[WordRecord]:
             found += old
         else:
             found += [
-                WordRecord(text=name, box_px=box) for name, box in zip(new, _boxes(old, new), strict=True)
+                WordRow(text=name, box=box, confidence=None)
+                for name, box in zip(new, _boxes(old, new), strict=True)
             ]
     return found
 
 
-def _boxes(old: Sequence[WordRecord], new: Sequence[str]) -> list[BoxPx | None]:
-    boxes = [word.box_px for word in old]
+def _boxes(old: Sequence[WordRow], new: Sequence[str]) -> list[BoxPx | None]:
+    boxes = [word["box"] for word in old]
     if len(old) == len(new):
         return boxes
     known = [box for box in boxes if box is not None]

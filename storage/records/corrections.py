@@ -1,6 +1,5 @@
 """Stores texts that people write in place of what was read. That stays, and so does every earlier correction."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlite_utils import Database
@@ -11,23 +10,17 @@ from storage.strings.search_lines import search_lines
 from storage.strings.text import storable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A page's text as somebody wrote it. made_by: a name. markdown: None where it is the text."""
-
-    text: str
-    made_by: str
-    markdown: str | None = None
-
-
-def correct(db: Database, page_id: int, correction: Correction, *, attempt_id: int) -> int:
+def correct(
+    db: Database, page_id: int, text: str, *, made_by: str, attempt_id: int, markdown: str | None = None
+) -> int:
     """Stores a correction, which is the page's text from then on, also when the page is read again; returns its id.
 
-    db: open for writing; a run may be writing at the same time. attempt_id: the reading that was corrected. Raises:
-    CorrectionError where that is not the page's current one any more, or has no text.
+    db: open for writing; a run may be writing at the same time. made_by: a name. attempt_id: the reading that was
+    corrected. markdown: None where it is the text. Raises: CorrectionError where that reading is not the page's current
+    one any more, or has no text.
     """
-    text, now = storable(correction.text), datetime.now(UTC).isoformat(timespec="milliseconds")
-    markdown = text if correction.markdown is None else storable(correction.markdown)
+    text, now = storable(text), datetime.now(UTC).isoformat(timespec="milliseconds")
+    markdown = text if markdown is None else storable(markdown)
     with transaction(db, database_path(db)) as conn:
         found = conn.execute(
             "SELECT a.id, a.text FROM pages p JOIN attempts a ON a.id = p.current_attempt_id WHERE p.id = ?",
@@ -40,7 +33,7 @@ def correct(db: Database, page_id: int, correction: Correction, *, attempt_id: i
         cursor = conn.execute(
             "INSERT INTO corrections (page_id, made_at, made_by, read_text, text, markdown, search_lines)"
             " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (page_id, now, storable(correction.made_by), found[1], text, markdown, search_lines(text)),
+            (page_id, now, storable(made_by), found[1], text, markdown, search_lines(text)),
         )
         number = int(cursor.lastrowid or 0)
         conn.execute("UPDATE pages SET correction_id = ? WHERE id = ?", (number, page_id))

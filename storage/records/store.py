@@ -42,8 +42,7 @@ class Store:
         self._started: dict[int, float] = {}
         self._joined: sqlite3.Connection | None = None
         with contextlib.ExitStack() as stack:
-            lock = RunLock(self.path)
-            stack.callback(lock.release)
+            lock = stack.enter_context(RunLock(self.path))
             self.follows_a_death = lock.died
             self.presence = Presence(self.path, lock)
             self._db = open_for_writing(self.path)

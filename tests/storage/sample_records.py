@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,18 @@ from storage.lock import lock_path
 from storage.records.files import gone
 from storage.records.store import Store
 from storage.recovery.in_flight import Marker
-from storage.types import FileRecord, PageError, PageRecord, RunRecord
+from storage.types import BoxPx, FileRecord, PageError, PageRecord, RunRecord
 
 SHA_A, SHA_B = "a" * 64, "b" * 64
 SETTINGS = "settings-1"
 FAILURE = PageError(stage="render", category="timeout", message="took over 60 s")
+
+
+@dataclass(frozen=True)
+class WordRecord:
+    text: str
+    box_px: BoxPx | None = None
+    confidence: float | None = None
 
 
 def a_run(**changes: Any) -> RunRecord:

@@ -14,7 +14,7 @@ import pytest
 
 from storage import lock
 from storage.errors import DatabaseAccessError, DatabaseBusyError
-from storage.lock import is_locked, lock_path, owner, run_lock
+from storage.lock import RunLock, is_locked, lock_path, owner
 from storage.records.store import Store
 
 
@@ -44,10 +44,10 @@ def test_a_lock_file_left_behind_locks_nothing(path: Path) -> None:
 
 
 def test_asking_does_not_disturb_a_run(path: Path) -> None:
-    with run_lock(str(path)):
+    with RunLock(str(path)):
         assert is_locked(str(path))
         assert is_locked(str(path))
-        with pytest.raises(DatabaseBusyError), run_lock(str(path)):
+        with pytest.raises(DatabaseBusyError), RunLock(str(path)):
             pass
 
 
@@ -66,7 +66,7 @@ def test_the_lock_is_released_when_opening_fails(path: Path) -> None:
 def test_the_owner_says_who_it_is_without_secrets(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["ocrbatch", "run", "a\nb", "--set", "hub.token=abc", "x" * 500])
     assert owner(str(path)) is None
-    with run_lock(str(path)):
+    with RunLock(str(path)):
         said = owner(str(path))
         assert said is not None
         assert said.startswith(f"process {os.getpid()} on {socket.gethostname()} since 20")
@@ -77,8 +77,8 @@ def test_the_owner_says_who_it_is_without_secrets(path: Path, monkeypatch: pytes
 
 HOLDS = """
 import sys, time
-from storage.lock import run_lock
-with run_lock(sys.argv[1]):
+from storage.lock import RunLock
+with RunLock(sys.argv[1]):
     print(1, flush=True)
     time.sleep(60)
 """
@@ -106,7 +106,7 @@ def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(
     with held_elsewhere(path) as process:
         with (
             pytest.raises(DatabaseBusyError, match=f"process {process.pid} on .* since "),
-            run_lock(str(path)),
+            RunLock(str(path)),
         ):
             pass
         assert 0 < sum(slept) < 1
@@ -114,11 +114,11 @@ def test_a_killed_owner_holds_nothing_and_its_file_is_taken_over(
         process.wait()
         assert Path(lock_path(str(path))).read_text().startswith(f"process {process.pid} ")
         assert owner(str(path)) is None
-        with run_lock(str(path)) as died:
-            assert died
+        with RunLock(str(path)) as held:
+            assert held.died
             assert str(owner(str(path))).startswith(f"process {os.getpid()} ")
-    with run_lock(str(path)) as died:
-        assert not died, "the one before ended in order"
+    with RunLock(str(path)) as held:
+        assert not held.died, "the one before ended in order"
     assert not os.path.exists(lock_path(str(path)))
 
 
@@ -136,10 +136,10 @@ def test_a_file_that_its_last_holder_removes_meanwhile_is_not_taken_for_the_lock
         real(descriptor, operation)
 
     monkeypatch.setattr(lock.fcntl, "flock", flock)
-    with run_lock(str(path)):
+    with RunLock(str(path)):
         assert removed
         assert is_locked(str(path))
-        with pytest.raises(DatabaseBusyError), run_lock(str(path)):
+        with pytest.raises(DatabaseBusyError), RunLock(str(path)):
             pass
 
 
@@ -165,7 +165,7 @@ def test_a_file_that_another_user_left_behind_is_replaced(path: Path) -> None:
     left = Path(lock_path(str(path)))
     left.write_text("process 1 on a machine long gone\n")
     left.chmod(0o644)
-    with as_nobody(path.parent), run_lock(str(path)):
+    with as_nobody(path.parent), RunLock(str(path)):
         assert str(owner(str(path))).startswith(f"process {os.getpid()} ")
         assert left.stat().st_uid == 65534
 
@@ -175,7 +175,7 @@ def test_a_file_of_another_user_who_holds_it_is_respected(path: Path) -> None:
         held_elsewhere(path) as process,
         as_nobody(path.parent),
         pytest.raises(DatabaseBusyError, match=f"process {process.pid} "),
-        run_lock(str(path)),
+        RunLock(str(path)),
     ):
         pass
 
@@ -187,7 +187,7 @@ def test_a_file_of_another_user_that_cannot_be_opened_is_named(path: Path) -> No
     with (
         as_nobody(path.parent),
         pytest.raises(DatabaseAccessError, match=r"another user; if none of their runs .* remove it"),
-        run_lock(str(path)),
+        RunLock(str(path)),
     ):
         pass
 
@@ -196,7 +196,7 @@ def test_no_link_is_followed(path: Path) -> None:
     precious = path.with_name("precious")
     precious.write_text("mine")
     Path(lock_path(str(path))).symlink_to(precious)
-    with pytest.raises(DatabaseAccessError, match="cannot lock"), run_lock(str(path)):
+    with pytest.raises(DatabaseAccessError, match="cannot lock"), RunLock(str(path)):
         pass
     assert precious.read_text() == "mine"
 
@@ -206,5 +206,5 @@ def test_a_full_disk_locks_all_the_same(path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(lock.os, "write", full)
-    with run_lock(str(path)):
+    with RunLock(str(path)):
         assert owner(str(path)) == "unknown"

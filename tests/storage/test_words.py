@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.types import WordRecord
 from storage.words import pack, unpack
+from tests.storage.sample_records import WordRecord
 
 EDGE = st.integers(0, 100_000)
 BOXES = st.tuples(EDGE, EDGE, EDGE, EDGE).map(
@@ -25,7 +25,9 @@ WORDS = st.lists(
 
 @given(WORDS)
 def test_words_come_back(words: list[WordRecord]) -> None:
-    assert unpack(pack(words), " \n".join(word.text for word in words)) == words
+    assert unpack(pack(words), " \n".join(word.text for word in words)) == [
+        {"text": word.text, "box": word.box_px, "confidence": word.confidence} for word in words
+    ]
 
 
 def test_a_page_takes_little_room() -> None:

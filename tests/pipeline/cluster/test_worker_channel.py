@@ -34,7 +34,7 @@ def test_words_are_sent_as_the_database_keeps_them() -> None:
     packed = stored.packed_words
     assert packed is not None
     assert packed == packed_for(here.text or "", here.words)
-    words = [(word.text, word.box_px, word.confidence) for word in unpack(packed, here.text or "")]
+    words = [tuple(word.values()) for word in unpack(packed, here.text or "")]
     assert words == [(word.text, word.box_px, word.confidence) for word in here.words]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
-from pipeline.export import ghostscript, searchable_export
+from pipeline.export import searchable_export
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -99,7 +99,7 @@ def test_pdfa_if_so_asked(
     with_ghostscript: bool,
 ) -> None:
     """Fonts that the check does not know go to Ghostscript; where there is none, the line names it."""
-    if with_ghostscript and not ghostscript.is_there():
+    if with_ghostscript and not searchable_export.has_ghostscript():
         pytest.skip("needs Ghostscript")
     if not with_ghostscript:
         monkeypatch.setenv("PATH", "")

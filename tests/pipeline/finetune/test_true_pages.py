@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from pipeline.finetune.true_pages import FinetuneError, LeftOut, TruePage, explain, find_corrected, find_pages
 from storage.database import open_for_writing
 from storage.errors import DatabaseNotFoundError, NotADatabaseError
-from storage.records.corrections import Correction, correct, withdraw
+from storage.records.corrections import correct, withdraw
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, a_run
 
@@ -127,7 +127,7 @@ def database(tmp_path: Path) -> Path:
             store.record_page(run, a_page("as read", sha256=sha256, rotation_deg=90 * (name == "turned.png")))
     db = open_for_writing(str(path))
     for number in range(2, len(NAMES) + 1):
-        correct(db, number, Correction(text=f"page {number}  \nas it is\n", made_by="ada"), attempt_id=number)
+        correct(db, number, f"page {number}  \nas it is\n", made_by="ada", attempt_id=number)
     withdraw(db, len(NAMES))
     db.close()
     (tmp_path / "gone.png").unlink()

@@ -8,8 +8,7 @@ import pymupdf
 from PIL import Image
 
 from storage.records.store import Store
-from storage.types import WordRecord
-from tests.storage.sample_records import a_file, a_page, a_run
+from tests.storage.sample_records import WordRecord, a_file, a_page, a_run
 
 HOSTILE = "<script>alert(1)</script> & \x1b[2J"
 # As large as its page at 144 dpi.

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.viewer.shown_text import level, marked, pieces
-from storage.types import WordRecord
+from storage.types import WordRow
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_pieces_are_the_text_and_its_words(text: str) -> None:
-    words = [WordRecord(text=word, box_px=(i, 0, i + 1, 1)) for i, word in enumerate(text.split())]
+    words = [WordRow(text=word, box=(i, 0, i + 1, 1), confidence=None) for i, word in enumerate(text.split())]
     found = list(pieces(text, words))
     assert "".join(piece.text for piece in found) == text
     assert [piece.text for piece in found if piece.is_word] == text.split()

@@ -10,7 +10,7 @@ import yaml
 
 from storage.database import open_for_writing
 from storage.datasette.metadata import metadata, metadata_yaml
-from storage.records.corrections import Correction, correct
+from storage.records.corrections import correct
 from storage.records.store import Store
 from tests.storage.sample_records import SHA_B, a_file, a_page, new_run, rows
 
@@ -100,9 +100,7 @@ def test_queries_and_views_answer(database: Path) -> None:
 def test_a_corrected_text_is_found(database: Path) -> None:
     page_id, attempt_id = rows(database, "SELECT id, current_attempt_id FROM pages WHERE page_index = 1")[0]
     with closing(open_for_writing(str(database))) as db:
-        correct(
-            db, page_id, Correction(text="A harbour, and no bridge.", made_by="ann"), attempt_id=attempt_id
-        )
+        correct(db, page_id, "A harbour, and no bridge.", made_by="ann", attempt_id=attempt_id)
     (answer,) = got(database, f"{BASE}/page_text.json?_shape=array&_search=bridge")
     assert {(row["page"], row["corrected_by"]) for row in answer.json()} == {(1, None), (2, "ann")}
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from storage.export.rows import BlockRow, PageRow, WordRow
+from storage.export.rows import BlockRow, PageRow
+from storage.types import WordRow
 
 
 def word(text: str, *sides: int, confidence: float | None = 0.5) -> WordRow:

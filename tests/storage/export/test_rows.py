@@ -9,8 +9,8 @@ from ocr.types import Block
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows, moved, one_line, shortfall
 from storage.records.store import Store
-from storage.types import BoxPx, StageTiming, WordRecord
-from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, a_file, a_page, new_run
+from storage.types import BoxPx, StageTiming, WordRow
+from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, WordRecord, a_file, a_page, new_run
 
 
 def read(path: Path) -> list[PageRow]:
@@ -157,8 +157,8 @@ BOXES: dict[str, BoxPx] = {
 }  # fmt: skip
 
 
-def words_read() -> list[WordRecord]:
-    return [WordRecord(text=name, box_px=BOXES[name], confidence=0.5) for name in READ.split()]
+def words_read() -> list[WordRow]:
+    return [WordRow(text=name, box=BOXES[name], confidence=0.5) for name in READ.split()]
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,14 @@ def words_read() -> list[WordRecord]:
 )
 def test_boxes_go_with_the_words(text: str, boxes: list[BoxPx | None]) -> None:
     words = moved(words_read(), text)
-    assert [word.text for word in words] == text.split()
-    assert [word.box_px for word in words] == boxes
+    assert [word["text"] for word in words] == text.split()
+    assert [word["box"] for word in words] == boxes
 
 
 def test_only_what_was_read_so_has_its_confidence() -> None:
-    assert [word.confidence for word in moved(words_read(), "the quick brown fox")] == [0.5, None, 0.5, 0.5]
+    assert [word["confidence"] for word in moved(words_read(), "the quick brown fox")] == [
+        0.5,
+        None,
+        0.5,
+        0.5,
+    ]

@@ -10,7 +10,7 @@ from storage.errors import SelectionError
 from storage.export.formats import FORMATS, export
 from storage.export.rows import export_rows
 from storage.export.selection import Selection, Since, parse_since, selected
-from storage.records.corrections import Correction, correct
+from storage.records.corrections import correct
 from storage.records.store import Store
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, a_run, new_run
 
@@ -113,7 +113,7 @@ def test_a_least_confidence_spares_what_has_none_and_what_was_corrected(store: S
     store.record_page(run_id, a_page("taken", 2, status="embedded", source="layer"))
     assert [page for _, page in found(path, Selection(min_confidence=0.5))] == [1, 3]
     with open_for_writing(str(path)) as db:
-        correct(db, 2, Correction(text="unsure!", made_by="ada"), attempt_id=2)
+        correct(db, 2, "unsure!", made_by="ada", attempt_id=2)
     assert [page for _, page in found(path, Selection(min_confidence=0.5))] == [1, 2, 3]
 
 

@@ -11,7 +11,7 @@ from sqlite_utils import Database
 from storage.database import open_for_reading
 from storage.queries import browsing
 from storage.queries.browsing import one_page
-from storage.records.corrections import Correction, correct
+from storage.records.corrections import correct
 from storage.records.store import Store
 from storage.types import PAGE_STATUSES
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
@@ -139,7 +139,7 @@ def test_a_corrected_page_has_been_looked_at(db: Database, path: Path) -> None:
     from storage.database import open_for_writing
 
     with closing(open_for_writing(str(path))) as writing:
-        correct(writing, number, Correction(text="fixed", made_by="ada"), attempt_id=attempt)
+        correct(writing, number, "fixed", made_by="ada", attempt_id=attempt)
     assert browsing.next_to_look_at(db, None) == ids(db, SHA_A, 3)[0]
     assert [e.page_id for e in browsing.pages(db, ("corrected",), limit=9)] == [number]
     assert browsing.page_counts(db)["corrected"] == 1

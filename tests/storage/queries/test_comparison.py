@@ -8,7 +8,7 @@ import pytest
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import SelectionError
 from storage.queries.comparison import Comparison, PageChange, Side, compare
-from storage.records.corrections import Correction, correct
+from storage.records.corrections import correct
 from storage.records.store import Store
 from storage.types import StageTiming
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
@@ -103,9 +103,8 @@ def test_content_at_several_paths_and_pages_only_on_one_side_are_counted_once(
         run = new_run(store, a_file("in/a.pdf"), a_file("in/z.pdf"), a_file("in/b.pdf", SHA_B, num_pages=1))
         store.record_page(run, a_page("the same", 0))
         store.record_page(run, a_page("old words", 0, sha256=SHA_B))
-    fixed = Correction(text="another text", markdown="another text", made_by="somebody")
     with closing(open_for_writing(str(third))) as db:
-        correct(db, 1, fixed, attempt_id=1)
+        correct(db, 1, "another text", made_by="somebody", attempt_id=1)
     found = compared((both[0], None), (third, None))
     assert (found.same, found.changed, found.num_new) == (1, 1, 0)
     assert (

@@ -7,14 +7,13 @@ import pytest
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import CorrectionError
 from storage.export.rows import PageRow, export_rows
-from storage.records.corrections import Correction, correct, withdraw
+from storage.records.corrections import correct, withdraw
 from storage.records.store import Store
-from storage.types import WordRecord
 from storage.upkeep.audit import audit
-from tests.storage.sample_records import a_page, new_run, rows
+from tests.storage.sample_records import WordRecord, a_page, new_run, rows
 
 MATCH = "SELECT rowid FROM page_search WHERE page_search MATCH ?"
-FIXED = Correction(text="right words", made_by="ada", markdown="# right words")
+FIXED = {"text": "right words", "made_by": "ada", "markdown": "# right words"}
 
 
 def page(path: Path) -> PageRow:
@@ -22,7 +21,7 @@ def page(path: Path) -> PageRow:
         return next(export_rows(db, with_words=True))
 
 
-def corrected(store: Store, path: Path, *corrections: Correction) -> None:
+def corrected(store: Store, path: Path, *corrections: dict[str, str]) -> None:
     words = (
         WordRecord(text="wrong", box_px=(1, 2, 3, 4), confidence=0.5),
         WordRecord(text="words", box_px=(5, 2, 9, 4)),
@@ -30,7 +29,7 @@ def corrected(store: Store, path: Path, *corrections: Correction) -> None:
     store.record_page(new_run(store), a_page("wrong words", words=words))
     with open_for_writing(str(path)) as db:
         for correction in corrections:
-            correct(db, 1, correction, attempt_id=1)
+            correct(db, 1, **correction, attempt_id=1)
 
 
 def test_it_is_the_text_of_exports_and_searches(store: Store, path: Path) -> None:
@@ -52,7 +51,7 @@ def test_cut_words_follow_it(store: Store, path: Path) -> None:
     store.record_page(new_run(store), a_page("a cor-\nrection"))
     with open_for_writing(str(path)) as db:
         for text, found in (("a plain one", []), ("an amend-\nment", ["amendment"])):
-            correct(db, 1, Correction(text=text, made_by="ada"), attempt_id=1)
+            correct(db, 1, text, made_by="ada", attempt_id=1)
             words = ("correction", "amendment")
             assert [word for word in words if rows(path, MATCH, word)] == found
         withdraw(db, 1)
@@ -62,7 +61,7 @@ def test_cut_words_follow_it(store: Store, path: Path) -> None:
 
 
 def test_what_was_read_stays_and_comes_back(store: Store, path: Path) -> None:
-    corrected(store, path, FIXED, Correction(text="other words", made_by="bob"))
+    corrected(store, path, FIXED, {"text": "other words", "made_by": "bob"})
     assert rows(path, "SELECT text FROM attempts") == [("wrong words",)]
     assert rows(path, "SELECT read_text, text, made_by FROM corrections") == [
         ("wrong words", "right words", "ada"), ("wrong words", "other words", "bob"),
@@ -87,14 +86,14 @@ def test_a_text_that_is_current_no_more_cannot_be_corrected(store: Store, path: 
     corrected(store, path)
     store.record_page(new_run(store), a_page("new words", settings_hash="settings-2"))
     with open_for_writing(str(path)) as db, pytest.raises(CorrectionError, match="read again meanwhile"):
-        correct(db, 1, FIXED, attempt_id=1)
+        correct(db, 1, **FIXED, attempt_id=1)
     assert rows(path, "SELECT * FROM corrections") == []
 
 
 def test_a_page_without_a_text_cannot_be_corrected(store: Store, path: Path) -> None:
     store.record_page(new_run(store), a_page(None))
     with open_for_writing(str(path)) as db, pytest.raises(CorrectionError, match="no text to correct"):
-        correct(db, 1, FIXED, attempt_id=1)
+        correct(db, 1, **FIXED, attempt_id=1)
 
 
 def test_a_page_goes_with_its_corrections(store: Store, path: Path) -> None:
