@@ -13,7 +13,6 @@ import stat
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -51,11 +50,9 @@ class Spool:
     def __init__(self, settings: IngestSettings) -> None:
         self._settings = settings
         self._objects: dict[str, _Object] = {}
-        self._asked: deque[str] = deque()
-        self._changed = threading.Condition()
-        self._threads: list[threading.Thread] = []
+        self._changed, self._fetching = threading.Condition(), threading.Semaphore(_FETCHES)
         self._folder: SpoolFolder | None = None
-        self._num_bytes, self._numbers, self._num_idle = 0, 0, 0
+        self._num_bytes = self._numbers = 0
         self._is_closed = False
 
     def use(self, url: str) -> Future[str]:
@@ -64,12 +61,7 @@ class Spool:
             known = self._objects.pop(url, None)
             if known is None:
                 known = _Object()
-                self._asked.append(url)
-                if not self._num_idle and len(self._threads) < _FETCHES:
-                    thread = threading.Thread(target=self._serve, name="spool", daemon=True)
-                    self._threads.append(thread)
-                    thread.start()
-                self._changed.notify_all()
+                threading.Thread(target=self._fetch, args=(url, known), name="spool", daemon=True).start()
             self._objects[url] = known  # last: the least recently used makes way first
             known.num_uses += 1
             return known.ready
@@ -106,7 +98,6 @@ class Spool:
             self._is_closed = True
             waiting = [known.ready for known in self._objects.values() if not known.ready.done()]
             self._objects.clear()
-            self._asked.clear()
             self._changed.notify_all()
             folder, self._folder = self._folder, None
         for future in waiting:
@@ -127,17 +118,9 @@ class Spool:
         if known.ready.done() and not known.ready.cancelled() and known.ready.exception() is None:
             Path(known.ready.result()).unlink(missing_ok=True)
 
-    def _serve(self) -> None:
-        while True:
-            with self._changed:
-                self._num_idle += 1
-                self._changed.wait_for(lambda: self._asked or self._is_closed)
-                self._num_idle -= 1
-                if self._is_closed:
-                    return
-                url = self._asked.popleft()
-                known = self._objects[url]
-            path = ""
+    def _fetch(self, url: str, known: _Object) -> None:
+        path = ""
+        with self._fetching:
             try:
                 path = self._new_path(url)
                 download(url, path, self._settings, partial(self._reserve, known))
