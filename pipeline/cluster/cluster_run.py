@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.merging import merged_figures, merged_stages
 from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import (
@@ -24,6 +23,8 @@ from pipeline.cluster.worker_messages import (
     LoadedOn,
     Report,
     StopNow,
+    merged_figures,
+    merged_stages,
 )
 from pipeline.cluster.worker_status import FINISHED, LOST, WorkerStatus
 from pipeline.config.schema import Config

@@ -12,9 +12,8 @@ from pipeline.device.startup.loading import rereadings
 from pipeline.documents.script import foreign_script, known_scripts
 from pipeline.documents.settings import TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged
+from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged, script_flag
 from pipeline.outcome.results import blank_result, failed_result
-from pipeline.outcome.script_check import script_flag
 from pipeline.readers.reader import Reader
 from pipeline.readers.reader_plan import Plan
 from pipeline.rereading.further_steps import further_steps

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.cluster.merging import merged_figures, merged_stages
-from pipeline.cluster.worker_messages import Report
+from pipeline.cluster.worker_messages import Report, merged_figures, merged_stages
 from pipeline.meter import StageUse
 from pipeline.run.ending import ModelFigures
 

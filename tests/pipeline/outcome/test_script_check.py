@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from ocr.types import ParsedText
+from pipeline.outcome.doubt import script_flag
 from pipeline.outcome.results import embedded_result
-from pipeline.outcome.script_check import script_flag
 from pipeline.types import EmbeddedPage, Layer, Page, PageResult
 from tests.pipeline.device.fakes import rendered
 
