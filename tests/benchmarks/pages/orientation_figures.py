@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Literal
 
@@ -34,14 +35,24 @@ from pipeline.documents.settings import IngestSettings, RenderSettings, TileSett
 from pipeline.stages.discover import probe
 from pipeline.stages.render import PageImage, render
 from pipeline.types import Document, Page
-from tests.benchmarks.prompts.real_pages import SAMPLES, Source, of_folder
 from tests.benchmarks.quality.sets.wear import KINDS, degrade
 
+SAMPLES = Path(__file__).parents[2] / "samples"
 Verdict = Literal["right", "not sure", "wrong"]
 VERDICTS: tuple[Verdict, ...] = ("right", "not sure", "wrong")
 WITHOUT_TEXT, DOCUMENTS = "empty", "documents"
 _CLEAN = {"150dpi": "150 dpi", "200dpi": "200 dpi"}
 _AS_DRAWN = RenderSettings(orientation="off")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One page of a file. group: a category, or what kind of folder it is in. page_index: from 0."""
+
+    name: str
+    group: str
+    path: Path
+    page_index: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,19 @@ def of_quality(folder: Path) -> list[Sheet]:
         for name, page in sorted(pages.items())
         for where in (*_CLEAN, "degraded")
     ]
+
+
+def of_folder(folder: Path, group: str) -> list[Source]:
+    """Returns every page of every readable file: first pages first, and kinds of files in turn."""
+    kinds: dict[str, list[Source]] = {}
+    for path in sorted(folder.glob("*")):
+        document = probe(str(path), IngestSettings())
+        for index in range(document.num_pages if document.status == "ok" else 0):
+            name = f"{group}/{path.name}-{index + 1}"
+            source = Source(name=name, group=group, path=path, page_index=index)
+            kinds.setdefault(path.suffix, []).append(source)
+    first_pages_first = [sorted(found, key=lambda source: source.page_index) for found in kinds.values()]
+    return [source for found in zip_longest(*first_pages_first) for source in found if source is not None]
 
 
 def of_pdfs(folder: Path) -> list[Sheet]:

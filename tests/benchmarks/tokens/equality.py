@@ -1,15 +1,14 @@
 """Checks that our engines write the tokens of transformers' greedy `generate`, one by one, on real pages.
 
-python -m tests.benchmarks.tokens.equality OUT.json --pages 50
-python -m tests.benchmarks.tokens.equality OUT.json --device cuda --dtype bfloat16 --cache FOLDER --reference-batch 8
+python -m tests.benchmarks.tokens.equality OUT.json DOCS --pages 50
+python -m tests.benchmarks.tokens.equality OUT.json DOCS --device cuda --dtype bfloat16 --reference-batch 8
 
 Each engine reads all pages with 1, 3 and 8 slots, in another order each time. A difference is allowed if the two
 likeliest allowed tokens of the reference are within 1e-3. In bf16 it also reports how close they are in fp32 with
 the same weights, and how far rounding moves such gaps (tests.benchmarks.tokens.equality_gaps).
 OUT.json is written as it goes, and a stopped run continues from there; --again keeps the reference only. With 3
-slots the source pauses now and then, like an encoder that does not keep up.
-Pages are encoded once, into --cache (tests.benchmarks.prompts.real_pages). Exits with 1 if a difference is not allowed;
-bf16 allows all whose fp32 gap is no greater than what rounding moves.
+slots the source pauses now and then, like an encoder that does not keep up. DOCS: PDFs, images, or folders of them.
+Exits with 1 if a difference is not allowed; bf16 allows all whose fp32 gap is no greater than what rounding moves.
 """
 
 import argparse
@@ -17,26 +16,27 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 import transformers
 
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from tests.benchmarks.prompts import real_pages
-from tests.benchmarks.prompts.reading_engines import (
-    ENGINES,
-    ReadingEngine,
-    num_prompt_tokens,
-    request_of,
-    with_pauses,
-)
-from tests.benchmarks.prompts.real_pages import Reading
 from tests.benchmarks.tokens.equality_findings import Difference, Findings, first_difference
 from tests.benchmarks.tokens.equality_gaps import PageGaps, measure, rounding_lines
 from tests.benchmarks.tokens.generate_reference import GenerateReference, Reference
+from tests.benchmarks.tokens.reading_engines import (
+    ENGINES,
+    Reading,
+    ReadingEngine,
+    num_prompt_tokens,
+    readings,
+    request_of,
+    with_pauses,
+)
 
 GENERATE = "generate"  # one of --engines: transformers itself, in batches of as many pages as there are slots
 
@@ -134,8 +134,9 @@ class Comparison:
         found, wanted = self._found, self._found.references
         names = [one.name for one in self._readings]
         ends = Counter(wanted[name].finish for name in names)
-        print(f"\n{_pages(names)} pages, {len(names)} readings of pages or parts, ", end="")
-        print(f"{sum(len(wanted[name].tokens) for name in names)} tokens; ends: {dict(ends)}")
+        print(
+            f"\n{len(names)} pages, {sum(len(wanted[name].tokens) for name in names)} tokens; ends: {dict(ends)}"
+        )
         gaps = self._gaps() if found.settings["dtype"] != "float32" else {}
         if gaps:
             print(*rounding_lines(list(gaps.values())), sep="\n")
@@ -147,8 +148,7 @@ class Comparison:
             allowed = [_is_allowed(one, told[name], most_moved) for name, one in differing.items()]
             fine &= all(allowed)
             print(
-                f"{run}: readings equal {len(pages) - len(differing)} of {len(pages)}, pages equal "
-                f"{_pages(pages) - _pages(differing)} of {_pages(pages)}, differences not allowed "
+                f"{run}: pages equal {len(pages) - len(differing)} of {len(pages)}, differences not allowed "
                 f"{len(allowed) - sum(allowed)}"
             )
             for name, line in told.items():
@@ -200,11 +200,6 @@ def _is_allowed(one: Difference, told: Told, most_moved: float) -> bool:
     return one.is_allowed or (told.exact is not None and abs(told.exact) <= most_moved)
 
 
-def _pages(names: Iterable[str]) -> int:
-    """Returns the number of pages; crops of one page count once."""
-    return len({name.partition("#")[0] for name in names})
-
-
 def _in_order(readings: list[Reading], slots: int) -> list[Reading]:
     """Returns the readings as they come with one slot; else shuffled, by the number of slots."""
     if slots > 1:
@@ -215,8 +210,6 @@ def _in_order(readings: list[Reading], slots: int) -> list[Reading]:
 def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     torch.set_num_threads(args.threads)
-    real_pages.ensure(args.cache, args)
-    readings = list(real_pages.stored(args.cache, args.pages))
     settings = {
         "device": args.device,
         "dtype": args.dtype,
@@ -226,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     found = Findings(args.output, settings, again=args.again)
     loaded = checkpoint.load(args.model, device=args.device, dtype=getattr(torch, args.dtype))
-    comparison = Comparison(loaded, readings, found, args)
+    comparison = Comparison(loaded, readings(loaded, args.docs, args.pages), found, args)
     comparison.refer()
     ran = [
         comparison.run(engine, int(slots))
@@ -237,7 +230,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = real_pages.reading_parser("tokens.equality", __doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.tokens.equality",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("output", type=Path, metavar="OUT.json")
+    parser.add_argument("docs", nargs="+", metavar="DOCS")
+    parser.add_argument("--pages", type=int, default=50, help="how many (default: 50)")
+    parser.add_argument("--model", default="small")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--cap", type=int, default=700, help="most tokens of a page (default: 700)")
+    parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
     parser.add_argument(
         "--engines", default=",".join(ENGINES), help=f"of {', '.join((*ENGINES, GENERATE))} (default: ours)"
     )

@@ -6,10 +6,9 @@ import torch
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.requests import PageRequest
-from tests.benchmarks.prompts import real_pages
-from tests.benchmarks.prompts.reading_engines import ReadingEngine, request_of
-from tests.benchmarks.prompts.tiny_pages import tiny_checkpoint, tiny_pages
 from tests.benchmarks.tokens.generate_reference import GenerateReference
+from tests.benchmarks.tokens.reading_engines import ReadingEngine, request_of
+from tests.benchmarks.tokens.tiny_readings import tiny_checkpoint, tiny_readings
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +19,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 
 
 @pytest.fixture(scope="module")
-def requests(loaded: LoadedModel, tmp_path_factory: pytest.TempPathFactory) -> list[PageRequest]:
+def requests(loaded: LoadedModel) -> list[PageRequest]:
     """Returns requests with n-grams of two, so that the ban applies to nearly every choice of random weights."""
-    pages = real_pages.stored(tiny_pages(tmp_path_factory.mktemp("pages") / "readings"))
-    asked = [request_of(loaded, page, 40) for page in pages]
+    asked = [request_of(loaded, page, 40) for page in tiny_readings()]
     return [
         replace(one, settings=replace(one.settings, ngram_size=2, ngram_window=20, loop_tokens=24))
         for one in asked

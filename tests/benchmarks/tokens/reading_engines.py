@@ -1,14 +1,20 @@
-"""Our engines for the decoding figures: by name, with a number of slots; requests in, pages out."""
+"""Pages to decode, encoded, and our engines: by name, with a number of slots; requests in, pages out."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+
+from encoders.types import VisionTokens
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.model.prompt import encode_prompt
-from tests.benchmarks.prompts.real_pages import Reading
+from pipeline.bench.real_pages import first_pages
+from pipeline.documents.settings import TileSettings
+from pipeline.types import Kind
 
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
@@ -16,10 +22,30 @@ if TYPE_CHECKING:
 ENGINES = ("engine", "paged")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A page to decode. name: of its file, with the page's number."""
+
+    name: str
+    kind: Kind
+    vision: VisionTokens
+
+
+@torch.inference_mode()
+def readings(loaded: LoadedModel, paths: Sequence[str], count: int) -> list[Reading]:
+    """Returns the first pages of files and folders that are not blank. Raises: ConfigError where there is none."""
+    return [
+        Reading(
+            name=f"{Path(rendered.page.path).name}-{rendered.page.page_number}",
+            kind=rendered.page.kind,
+            vision=loaded.model.encoder.encode([rendered.views])[0],
+        )
+        for rendered in first_pages(paths, TileSettings(), count, "DOCS")
+    ]
+
+
 def request_of(loaded: LoadedModel, reading: Reading, cap: int) -> PageRequest:
     """Returns a run's request, but with at most `cap` tokens of output."""
-    weight = loaded.model.lm_head.weight
-    reading = reading.to(weight.device, weight.dtype)
     limits = settings_for(reading.kind)
     most = num_prompt_tokens(loaded, reading) + cap
     return PageRequest(
