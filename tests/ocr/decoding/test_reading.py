@@ -1,9 +1,7 @@
 """What the engine writes, with PyTorch's operators alone: each page under its own limits, whatever is beside it."""
 
 import math
-import random
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,27 +9,23 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import LogitsProcessor
 
 from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
 from ocr.decoding.gpu.reader import PlainReader
 from ocr.decoding.requests import PageRead, PageRequest
-from ocr.decoding.sequence.ngram import NgramBan
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
 from ocr.imaging.tiling import views
 from ocr.model.prompt import encode_prompt, splice
-from ocr.model.reference import reference_model
 from ocr.types import Transcript
+from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, random_reader, stopping
 from tests.ocr.decoding.plain import assert_same, read_plainly
 from tests.ocr.decoding.sequence.test_ngram import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
-PROMPT = "<image>\nRead"
+__all__ = ["stopping"]
 SAMPLES = Path(__file__).parents[2] / "samples"
-FREE = DecodeSettings(max_tokens=120, ngram_size=3, ngram_window=20, loop_tokens=0)
-PAGES = [vision(length, seed) for seed, length in enumerate((20, 31, 20, 5, 31, 12))]
 
 
 def read(reader: Reader, pages: list[int], settings: DecodeSettings) -> list[Transcript]:
@@ -51,57 +45,6 @@ def requests(pages: Sequence[VisionTokens], limits: Sequence[DecodeSettings]) ->
 
 def in_order(found: Iterable[PageRead]) -> list[Transcript]:
     return [page.transcript for page in sorted(found, key=lambda page: page.index)]
-
-
-def random_reader(eos_id: int) -> Reader:
-    return Reader(model=RandomReader(), tokenizer=tokenizer(), eos_id=eos_id)
-
-
-@pytest.fixture(scope="module")
-def stopping() -> Reader:
-    """A random model whose end token is one that its pages write, each after another number of tokens."""
-    free = read(random_reader(eos_id=-1), list(range(len(PAGES))), FREE)
-    counts = {
-        token: {page.token_ids.index(token) for page in free if token in page.token_ids}
-        for token in range(VOCAB)
-    }
-    return random_reader(max(counts, key=lambda token: len(counts[token])))
-
-
-def gap_where_they_part(reader: Reader, page: int, one: Transcript, other: Transcript) -> float:
-    """The distance of the top two logits at the first token that differs (0 where they are equal)."""
-    if one == other or one.token_ids == other.token_ids:
-        return 0.0
-    pairs = zip(one.token_ids, other.token_ids, strict=False)
-    same = next(
-        (n for n, (a, b) in enumerate(pairs) if a != b), min(map(len, (one.token_ids, other.token_ids)))
-    )
-    embed = reader.model.language_model.embed_tokens
-    (start,) = splice(embed, encode_prompt(reader.tokenizer, PROMPT, bos_id=BOS), [PAGES[page].tokens_TD])
-    logits = reader.model.logits(
-        torch.cat((start, embed(torch.tensor(one.token_ids[:same], dtype=torch.long))))
-    )
-    first, second = logits.topk(2).values.tolist()
-    return float(first - second)
-
-
-def test_batch_equals_single_page_by_page(stopping: Reader) -> None:
-    batch = read(stopping, list(range(len(PAGES))), FREE)
-    assert len({len(transcript.token_ids) for transcript in batch}) > 2, "pages must end at different steps"
-    assert "eos" in {transcript.finish for transcript in batch}
-    for page, together in enumerate(batch):
-        (alone,) = read(stopping, [page], FREE)
-        assert gap_where_they_part(stopping, page, together, alone) < 1e-3
-        if together.token_ids == alone.token_ids:
-            assert (together.raw, together.finish) == (alone.raw, alone.finish)
-            assert together.logprobs == pytest.approx(alone.logprobs, abs=1e-5)
-
-
-def test_order_of_a_batch_does_not_matter(stopping: Reader) -> None:
-    forward = read(stopping, [0, 1, 2, 3], FREE)
-    backward = read(stopping, [3, 2, 1, 0], FREE)[::-1]
-    for page, (one, other) in enumerate(zip(forward, backward, strict=True)):
-        assert gap_where_they_part(stopping, page, one, other) < 1e-3
 
 
 @torch.inference_mode()
@@ -207,10 +150,6 @@ def test_logits_that_are_not_numbers_are_an_error() -> None:
         texts(reader, [vision(4, width=VOCAB)], [settings_for("pdf")])
 
 
-def test_no_pages_are_no_transcripts() -> None:
-    assert texts(random_reader(EOS), [], []) == []
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_other_number_formats_decode(dtype: torch.dtype) -> None:
     reader = random_reader(eos_id=-1)
@@ -218,20 +157,6 @@ def test_other_number_formats_decode(dtype: torch.dtype) -> None:
     transcripts = read(reader, [0, 3], replace(FREE, max_tokens=60))
     assert [len(transcript.token_ids) for transcript in transcripts] == [38, 53]
     assert all(logprob < 0 for transcript in transcripts for logprob in transcript.logprobs)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("num_slots", [1, 3, 8])
-def test_every_page_equals_plain_greedy_decoding(stopping: Reader, num_slots: int) -> None:
-    limits = [replace(FREE, max_tokens=count) for count in (60, 90, 45, 22, 75, 51)]
-    order = list(range(len(PAGES)))
-    random.Random(num_slots).shuffle(order)
-    engine = PlainReader(stopping, prompt=PROMPT, num_slots=num_slots)
-    reads = list(engine.read(requests([PAGES[n] for n in order], [limits[n] for n in order])))
-    assert sorted(read.index for read in reads) == list(range(len(PAGES)))
-    for read in reads:
-        page = order[read.index]
-        assert_same(read.transcript, *read_plainly(stopping, PAGES[page], PROMPT, limits[page]))
 
 
 def test_keys_and_values_stay_within_their_bytes_and_one_page_is_always_read(stopping: Reader) -> None:
@@ -247,24 +172,6 @@ def test_keys_and_values_stay_within_their_bytes_and_one_page_is_always_read(sto
         assert max(at_once) < most
         assert engine._reader._engine._steps.pool.num_blocks == most + 1  # type: ignore[union-attr]
         assert [page.token_ids for page in in_order(found)] == [page.token_ids for page in expected]
-
-
-def test_seconds_of_the_pages_add_up(stopping: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "perf_counter", time.thread_time)  # what other processes take is left out
-    engine = PlainReader(stopping, prompt=PROMPT, num_slots=3)
-    started = time.perf_counter()
-    reads = list(engine.read(requests(PAGES, [FREE] * len(PAGES))))
-    wall_s = time.perf_counter() - started
-    assert 0.5 * wall_s < sum(read.prefill_s + read.generate_s for read in reads) < wall_s
-
-
-def test_a_source_that_is_not_ready_does_not_hold_up_the_others(stopping: Reader) -> None:
-    def source() -> Iterator[PageRequest | None]:
-        for request in requests(PAGES[:3], [FREE] * 3):
-            yield from (None, None, request)
-
-    found = in_order(PlainReader(stopping, prompt=PROMPT, num_slots=4).read(source()))
-    assert [page.token_ids for page in found] == [page.token_ids for page in read(stopping, [0, 1, 2], FREE)]
 
 
 def test_layers_that_multiply_in_bfloat16_keep_their_keys_and_values_so() -> None:
@@ -308,35 +215,3 @@ def test_the_shipped_model_reads_real_pages_as_plain_decoding_does(
     found = in_order(small.engine(prompt=small.prompt, num_slots=3).read(requests(scans, limits)))
     for transcript, (expected, gaps) in zip(found, plain, strict=True):
         assert_same(transcript, expected, gaps, tolerance=1e-3)
-
-
-class _Ban(LogitsProcessor):  # type: ignore[misc]
-    """Our n-gram ban for transformers' generate, which passes the written tokens alone."""
-
-    def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-        ban = NgramBan(size=20, window=50)
-        for token in input_ids[0].tolist():
-            ban.push(token)
-        scores[0, list(ban.banned())] = -torch.inf
-        return scores
-
-
-@pytest.mark.slow
-def test_tokens_equal_transformers_generate(
-    small: checkpoint.LoadedModel, scans: list[VisionTokens], tmp_path: Path
-) -> None:
-    checkpoint.save(small.model, tmp_path, tokenizer=small.tokenizer)
-    generating = reference_model(tmp_path, small.model.config)
-    engine = small.engine(prompt=small.prompt, num_slots=1)
-    (written,) = in_order(engine.read(requests(scans[:1], [DecodeSettings(max_tokens=160)])))
-    ids = encode_prompt(small.tokenizer, small.prompt, bos_id=small.bos_id)
-    (embeds,) = splice(small.model.language_model.embed_tokens, ids, [scans[0].tokens_TD])
-    generated = generating.generate(
-        inputs_embeds=embeds[None],
-        max_new_tokens=160 - len(embeds),
-        do_sample=False,
-        eos_token_id=small.eos_id,
-        pad_token_id=small.eos_id,
-        logits_processor=[_Ban()],
-    )
-    assert tuple(generated[0].tolist()) == written.token_ids

@@ -1,6 +1,5 @@
 """The engine writes what plain decoding writes, whatever the slots, the lag, the cache and the order."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,18 +9,15 @@ from typing import Any
 import pytest
 import torch
 
-from ocr.checkpoints import checkpoint
-from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule import clock
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
-from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, start_reading
+from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.prompt import encode_prompt, splice
 from ocr.types import Transcript
 from tests.ocr.decoding.plain import plain_texts
-from tests.ocr.decoding.test_reading import UP_TO_THE_END
-from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
+from tests.ocr.tiny_reader import READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
 FREE = DecodeSettings(max_tokens=120, ngram_size=3, ngram_window=20, loop_tokens=0)
@@ -253,34 +249,3 @@ def test_loops_are_stopped(lag: int) -> None:
     engine = PagedEngine(reader, EngineSettings(slots=1, lag=lag, kv_bytes=1 << 24))
     same(in_order(engine, items(reader, pages, limits)), expected)
     assert expected[0].finish == "loop"
-
-
-def test_logits_that_are_not_numbers_are_an_error() -> None:
-    model = ChainReader(UP_TO_THE_END)
-    torch.nn.init.constant_(model.lm_head.weight, math.nan)
-    reader = Reader(model=model, tokenizer=tokenizer())
-    engine = PagedEngine(reader, EngineSettings(slots=1, kv_bytes=1 << 24))
-    with pytest.raises(DecodeError, match="not numbers"):
-        list(engine.read(items(reader, [vision(4, width=VOCAB)], [DecodeSettings()])))
-
-
-def test_no_pages() -> None:
-    reader = random_reader(EOS)
-    assert list(PagedEngine(reader, SMALL).read([])) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lag", [0, 1])
-def test_the_shipped_model(small: LoadedModel, lag: int) -> None:
-    width = small.model.config.language.hidden_size
-    pages = [vision(length, seed, width) for seed, length in enumerate((40, 25, 40))]
-    limits = [DecodeSettings(max_tokens=length, ngram_size=4, ngram_window=30) for length in (90, 60, 70)]
-    expected = plain_texts(small, pages, prompt=small.prompt, settings=limits)
-    engine = PagedEngine(small, EngineSettings(slots=2, lag=lag, max_tokens=128, kv_bytes=1 << 26))
-    # Its logits are some 30 times as large as the tiny readers', and so is their rounding: 1.4e-4 with AVX-512.
-    same(in_order(engine, items(small, pages, limits, prompt=small.prompt)), expected, within=1e-3)
-
-
-@pytest.fixture(scope="module")
-def small() -> LoadedModel:
-    return checkpoint.load("small", device="cpu", dtype=torch.float32)

@@ -32,17 +32,6 @@ def reader() -> Reader:
     return random_reader(eos_id=-1)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("slots", [1, 3, 8])
-@pytest.mark.parametrize("eos_id", [-1, 20])
-def test_the_same_pages_batch_after_batch(slots: int, eos_id: int) -> None:
-    reader = random_reader(eos_id)
-    expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
-    paged = PagedReader(reader, replace(SMALL, slots=slots))
-    same(texts(paged), expected)
-    same(in_order(paged.read(requests(PAGES[::-1], LIMITS[::-1]), PROMPT))[::-1], expected)
-
-
 def test_no_pages_and_a_wrong_prompt(reader: Reader) -> None:
     paged = PagedReader(reader, SMALL)
     assert list(paged.read([], PROMPT)) == []
