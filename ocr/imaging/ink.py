@@ -11,8 +11,8 @@ from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 from ocr.imaging.measures import PAGE_INK, PRINT_LEVELS, InkLimits
+from ocr.imaging.planes import resized
 from ocr.imaging.profiles import Mask, doubling
-from ocr.imaging.resizing import resized
 
 _PAPER_CELL = 8
 # Pages whose median shade is darker than this have light print on dark paper.

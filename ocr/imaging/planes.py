@@ -50,6 +50,13 @@ def picture_of(image: UInt8Array) -> Image.Image:
     return bands[0] if len(bands) == 1 else Image.merge("RGB", bands)
 
 
+def resized(
+    planes: UInt8Array, width: int, height: int, kind: Image.Resampling = Image.Resampling.BICUBIC
+) -> UInt8Array:
+    """Returns planes [C, H, W] resized to [C, height, width], each by itself."""
+    return np.stack([np.asarray(Image.fromarray(plane).resize((width, height), kind)) for plane in planes])
+
+
 def turned(image: UInt8Array, quarter_turns: int) -> UInt8Array:
     """Returns an image [H, W, 3] turned counterclockwise by quarters of a turn."""
     return of_planes(np.ascontiguousarray(np.rot90(planes_of(image), quarter_turns, axes=(1, 2))))

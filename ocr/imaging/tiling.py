@@ -12,8 +12,7 @@ from typing import Literal
 import numpy as np
 
 from encoders.views import PageViews, UInt8Array
-from ocr.imaging.planes import is_grey, planes_of
-from ocr.imaging.resizing import resized
+from ocr.imaging.planes import is_grey, planes_of, resized
 
 TILE_PX = 640
 PADDING_RGB = (127, 127, 127)

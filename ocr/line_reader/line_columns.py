@@ -193,7 +193,8 @@ def _are_columns(left: _Rows, right: _Rows, size: float) -> bool:
         return False
     if float(np.mean(_aligned(fewer, more))) < _ALIGNED:
         return True
-    return _is_index(left, size) and _is_index(right, size) and _are_even(left, right)
+    narrow, wide = sorted((left.width, right.width))
+    return _is_index(left, size) and _is_index(right, size) and narrow > (1 - _EVEN) * wide
 
 
 def _aligned(rows: _Rows, others: _Rows) -> npt.NDArray[np.bool_]:
@@ -211,8 +212,3 @@ def _is_running(rows: _Rows, size: float) -> bool:
 def _is_index(rows: _Rows, size: float) -> bool:
     set_in = float(np.mean(rows.left - rows.left.min() > _INDENT * size))
     return len(rows.base) >= _LEAST_EVEN_ROWS and _SET_IN[0] <= set_in <= _SET_IN[1]
-
-
-def _are_even(left: _Rows, right: _Rows) -> bool:
-    widths = sorted((left.width, right.width))
-    return bool(widths[0] > (1 - _EVEN) * widths[1])

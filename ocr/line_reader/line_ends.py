@@ -31,7 +31,10 @@ def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     ends = np.array([(line.left, line.right, line.middle) for line in lines]).reshape(-1, 3)
     found = []
     for number, line in enumerate(lines):
-        found.append(_lengthened(darkness, line, *_room(line, ends, darkness.shape[1])))
+        first, end = _room(line, ends, darkness.shape[1])
+        before = _missed(darkness, line, np.arange(line.left - 1, first - 1, -1))
+        after = _missed(darkness, line, np.arange(line.right, end))
+        found.append(line.between(line.left - before, line.right + after))
         ends[number, :2] = found[-1].left, found[-1].right  # what it has gained is no other's
     return found
 
@@ -95,12 +98,6 @@ def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[in
     reach = _REACH * line.size
     first, end = max(left, line.left - reach), min(right, line.right + reach)
     return round(min(first, line.left)), round(max(end, line.right))
-
-
-def _lengthened(darkness: Floats, line: TextLine, first: int, end: int) -> TextLine:
-    before = _missed(darkness, line, np.arange(line.left - 1, first - 1, -1))
-    after = _missed(darkness, line, np.arange(line.right, end))
-    return line.between(line.left - before, line.right + after)
 
 
 def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:

@@ -164,7 +164,7 @@ class LineReader:
         }
         for number in ornaments.union(rules_among(found, _marks(images, lines))):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
-        return [read for read in found if read.line.is_sure or _is_sure(read)]
+        return [read for read in found if read.line.is_sure or (read.confidence > _SURE and read.num_letters)]
 
     def _letters(self, image: Floats) -> list[Letter]:
         """Returns the characters of a line's image."""
@@ -195,10 +195,6 @@ def _contrasts(page: Floats, rows: int, columns: int) -> Floats:
     cells = whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX)
     contrasts: Floats = cells.max((1, 3)) - cells.min((1, 3))
     return contrasts
-
-
-def _is_sure(read: ReadLine) -> bool:
-    return read.confidence > _SURE and any(map(str.isalnum, read.text))
 
 
 def _reduced(page: Floats, scale: float, by: Image.Resampling = Image.Resampling.BILINEAR) -> Floats:

@@ -80,7 +80,8 @@ def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     left, right, middle = np.array([(it.left, it.right, it.middle) for it in ordered]).reshape(-1, 3).T
     rows: list[list[TextLine]] = []
     for line in ordered:
-        row = next((it for it in rows if _may_go_on(it[-1], line)), None)
+        near = (it for it in rows if line.left - it[-1].right < _TORN * line.size)
+        row = next((it for it in near if _is_one_row(it[-1], line)), None)
         apart = np.abs(middle - line.middle)
         is_near = (ONE_ROW * line.size < apart) & (apart < _PITCH * line.size)
         if row is not None and (is_near & (left < row[-1].right) & (line.left < right)).any():
@@ -88,10 +89,6 @@ def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
         else:
             rows.append([line])
     return rows
-
-
-def _may_go_on(line: TextLine, after: TextLine) -> bool:
-    return after.left - line.right < _TORN * after.size and _is_one_row(line, after)
 
 
 def _as_one(row: Sequence[TextLine]) -> TextLine:

@@ -60,17 +60,16 @@ def merged(looks: Sequence[Look], letters: Callable[[Sequence[TextLine]], int]) 
         if line.size * look.scale >= _LEAST_PX and line.size * looks[0].scale > _LARGE_PX
     ]
     for line, look in sorted(large, key=lambda found: found[1].misfit(found[0])):
-        rivals = [found for found in kept if _are_rivals(line, found[0])]
+        rivals = [
+            found
+            for found in kept  # that cannot be there too
+            if _share(line, found[0]) > (_SHARED if _are_alike(line, found[0]) else _SHARED_UNLIKE)
+        ]
         is_long = line.right - line.left > _LONG * line.size
         is_whole = bool(rivals) and all(_is_piece(other, of, line, look) for other, of in rivals)
         if (is_long and is_whole) or letters([line]) > letters([other for other, _ in rivals]):
             kept = [found for found in kept if found not in rivals] + [(line, look)]
     return [line for line, _ in kept]
-
-
-def _are_rivals(one: TextLine, other: TextLine) -> bool:
-    """Returns whether two lines can not both be there."""
-    return _share(one, other) > (_SHARED if _are_alike(one, other) else _SHARED_UNLIKE)
 
 
 def _are_alike(one: TextLine, other: TextLine) -> bool:

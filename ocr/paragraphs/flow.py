@@ -189,14 +189,10 @@ class Flow:
         drops = [
             lines[k + 1].base - lines[k].base
             for k in sorted(range(low, high), key=lambda k: abs(k - at))
-            if all(_alike(line, a) for line in lines[k : k + 2])
+            if all(max(b.size, a.size) < _ALIKE * min(b.size, a.size) for b in lines[k : k + 2])
         ]
         drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
         return quantiles(drops, n=10, method="inclusive")[_USUAL] if len(drops) >= _FEW else _PITCH * a.size
-
-
-def _alike(a: Line, b: Line) -> bool:
-    return max(a.size, b.size) < _ALIKE * min(a.size, b.size)
 
 
 def _differ(a: Line, b: Line) -> bool:

@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 
 from ocr.transcript import grounding
 from ocr.transcript.docling import markups
-from ocr.transcript.layouts import det, json_layout
+from ocr.transcript.layouts import json_layout
 from ocr.transcript.untagged import parse_html_tables, parse_text
 from ocr.types import Format, OutputFormat, ParsedText
 
@@ -27,7 +27,7 @@ class _OfRegions(Protocol):
 
 _WITH_REGIONS: Mapping[Format, _OfRegions] = {
     "ref_det": grounding.parse,
-    "det": det.parse,
+    "det": grounding.parse_det,
     "doctags": markups.parse_doctags,
     "doclang": markups.parse_doclang,
     "json_layout": json_layout.parse,

@@ -1,6 +1,5 @@
 """Maps the tokens of a byte-level BPE to bytes: faster than decoding, and exact for parts of characters."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from tokenizers import Tokenizer
@@ -20,7 +19,6 @@ class TokenBytes:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._known: dict[int, bytes] = {}
-        self._lengths: dict[int, int] = {}
         # Table tags, grounding tags and the end of the text: none is printed on the page.
         self._added = {token: added.content for token, added in tokenizer.get_added_tokens_decoder().items()}
 
@@ -30,15 +28,6 @@ class TokenBytes:
         if known is None:
             known = self._known[token] = self._look_up(token)
         return known
-
-    def num_bytes(self, tokens: Sequence[int]) -> int:
-        """Returns the number of bytes of all tokens together."""
-        lengths = self._lengths
-        try:
-            return sum([lengths[token] for token in tokens])
-        except KeyError:
-            lengths.update({token: len(self[token]) for token in tokens})
-            return sum([lengths[token] for token in tokens])
 
     def _look_up(self, token: int) -> bytes:
         if (content := self._added.get(token)) is not None:

@@ -47,6 +47,11 @@ class OpenDocuments:
             self.close()  # what a parser holds of a changed file is useless
             raise
 
+    def close_if_damaged(self) -> None:
+        """Closes a PDF that MuPDF complained of: it keeps fonts and pictures, and would not complain of them again."""
+        if complaints.suspicions(complaints.said()):
+            self.close()
+
     def close(self) -> None:
         """Closes the file, if one is open."""
         document, content = self._document, self._content

@@ -18,7 +18,7 @@ from pipeline.readers.reader import Reader
 from pipeline.readers.reader_plan import Plan
 from pipeline.rereading.further_steps import further_steps
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
-from pipeline.text_layer.agreement import agreement, layer_of
+from pipeline.text_layer.agreement import agreement
 from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
 
@@ -172,7 +172,7 @@ class Attempts:
         if page.ready.page.kind != "pdf":
             return
         judged_page = await asyncio.wrap_future(self._workers.layer(page.ready))
-        layer = None if isinstance(judged_page, PageError) else layer_of(judged_page)
+        layer = None if isinstance(judged_page, PageError) else judged_page.layer
         if not isinstance(judged_page, PageError) and layer is not None and layer.is_visible:
             page.ready, page.attempts[0] = judged_page, doubted(page.attempts[0], NONE_READ)
 
@@ -196,7 +196,7 @@ class Attempts:
 
     def _compared(self, ready: RenderedPage, attempts: list[PageResult]) -> list[PageResult]:
         """Returns the attempts, each with its text layer agreement where that is asked for and the layer is trusted."""
-        layer = layer_of(ready)
+        layer = ready.layer
         if self._config.text_layer != "compare" or layer is None or not layer.is_trustworthy:
             return attempts
         return [

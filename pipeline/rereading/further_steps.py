@@ -13,7 +13,6 @@ from pipeline.config.retry_steps import Step, turned_step
 from pipeline.outcome.results import failed_result, layer_result
 from pipeline.rereading.comparing import UNFINISHED, best, is_good_enough, without_scrap
 from pipeline.rereading.retry import PageState, RetryStep, Tools
-from pipeline.text_layer.agreement import layer_of
 from pipeline.timing import single
 from pipeline.types import TAKEN_LAST, PageResult
 from storage.types import PageError
@@ -97,13 +96,13 @@ class FromLayer(_FurtherStep):
 
         With "prefer" the layer is not tried again: the page was read only because it had been rejected.
         """
-        if layer_of(page.ready) is None and self._step.render.text_layer in TAKEN_LAST:
+        if page.ready.layer is None and self._step.render.text_layer in TAKEN_LAST:
             judged = await asyncio.wrap_future(self._tools.judge(page.ready))
             if isinstance(judged, PageError):
                 self._add(page, failed_result(page.ready.page, judged))
                 return
             page.ready = judged
-        layer = layer_of(page.ready)
+        layer = page.ready.layer
         if layer is not None and layer.is_trustworthy:
             seconds = page.ready.seconds.get("layer")
             timings = () if seconds is None else (single("layer", seconds),)

@@ -41,22 +41,17 @@ class ReadPage:
 
 def place(read: ReadPage, wording: Wording) -> PageResult:
     """Returns the page's result."""
-    watch = Stopwatch()
+    rendered, transcript, watch = read.rendered, read.transcript, Stopwatch()
     with watch.measure():
-        result = _result(read, wording)
+        parsed = formats.parse(
+            transcript.raw,
+            wording.output_format,
+            wording.tokenizer,
+            width_px=rendered.width_px,
+            height_px=rendered.height_px,
+            page_number=rendered.page.page_number,
+        )
+        parsed, confidence = assess(parsed, transcript, wording.tokenizer, wording.calibration)
+        status, num_tokens = STATUS_OF_FINISH[transcript.finish], len(transcript.token_ids)
+        result = unread(result_of(rendered, parsed, status, confidence=confidence, num_tokens=num_tokens))
     return replace(result, timings=(*read.timings, single("place", watch.seconds)))
-
-
-def _result(read: ReadPage, wording: Wording) -> PageResult:
-    rendered, transcript = read.rendered, read.transcript
-    parsed = formats.parse(
-        transcript.raw,
-        wording.output_format,
-        wording.tokenizer,
-        width_px=rendered.width_px,
-        height_px=rendered.height_px,
-        page_number=rendered.page.page_number,
-    )
-    parsed, confidence = assess(parsed, transcript, wording.tokenizer, wording.calibration)
-    status, num_tokens = STATUS_OF_FINISH[transcript.finish], len(transcript.token_ids)
-    return unread(result_of(rendered, parsed, status, confidence=confidence, num_tokens=num_tokens))

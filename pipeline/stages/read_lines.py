@@ -71,7 +71,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         parsed = _on_page(parsed, rendered, grey)
         seen = [read.line for read in (*upright, *rules)] if lines else []
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD
-        lacks_letters = any(map(_has_hole, upright)) or (bool(lines) and shows_letters(ink, seen, beside))
+        has_hole = any(read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS for read in upright)
+        lacks_letters = has_hole or (bool(lines) and shows_letters(ink, seen, beside))
         is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
     timings = (*render_timings(rendered), single("lines", watch.seconds))
@@ -134,11 +135,6 @@ def _is_better(line: ReadLine, before: Sequence[ReadLine]) -> bool:
         sum(read.num_letters * read.confidence for read in lines) for lines in ([line], there)
     )
     return likely > likely_before
-
-
-def _has_hole(read: ReadLine) -> bool:
-    """Returns whether letters within a line were not read."""
-    return read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS
 
 
 def _are_torn(lines: Sequence[ReadLine]) -> bool:

@@ -12,13 +12,12 @@ from ocr.imaging.tiling import layout
 from ocr.orientation.detect import Orientation
 from pipeline.documents import images, orientation, pdf
 from pipeline.documents.blank import is_blank
-from pipeline.documents.damage import complaints, image_losses, page_losses
+from pipeline.documents.damage import image_losses, page_losses
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.documents.videos.showing import Video, take
-from pipeline.text_layer.extract.lines import as_text
-from pipeline.text_layer.extract.spans import read_lines
+from pipeline.documents.videos.showing import take
+from pipeline.text_layer.extract.spans import read_text
 from pipeline.types import Page
 
 # On a page so large that it is drawn with less, print of usual size cannot be seen.
@@ -42,23 +41,11 @@ class PageImage:
     pixels: UInt8Array
     grid: tuple[int, int]
     dpi: float | None
-    blank: bool
-    render_s: float
+    blank: bool = False
+    render_s: float = 0.0
     text_layer: str | None = None
     rotation_deg: int = 0
     runner_up_deg: int | None = None
-    missing: str = ""
-    frames: UInt8Array | None = None
-    timing: VideoTiming | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A drawn page; the fields are PageImage's. missing: not set for a PDF page, where it is found later."""
-
-    pixels: UInt8Array
-    dpi: float | None
-    grid: tuple[int, int]
     missing: str = ""
     frames: UInt8Array | None = None
     timing: VideoTiming | None = None
@@ -73,18 +60,14 @@ def render(
     canvas, or at settings.dpi.
     Raises: DocumentError, PageRenderError, OSError.
     """
-    return [_render_page(page, settings, tile, documents) for page in pages]
-
-
-def _render_page(
-    page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments
-) -> PageImage:
-    try:
-        return _rendered(page, settings, tile, documents)
-    finally:
-        if page.kind == "pdf" and complaints.suspicions(complaints.said()):
-            # MuPDF keeps fonts and pictures for the next page, and would not complain about damage in them again.
-            documents.close()
+    found = []
+    for page in pages:
+        try:
+            found.append(_rendered(page, settings, tile, documents))
+        finally:
+            if page.kind == "pdf":
+                documents.close_if_damaged()
+    return found
 
 
 def _rendered(
@@ -102,28 +85,22 @@ def _rendered(
         documents.close()
     layer = None
     if page.kind == "pdf" and not blank and time.perf_counter() - start < _PATIENCE_S:
-        with pdf.turned(document, page.page_index, angle_deg):
-            layer = as_text(read_lines(document, page.page_index))
+        layer = read_text(document, page.page_index) or None
     documents.check()
-    return PageImage(
-        page=page,
-        pixels=drawn.pixels,
-        grid=drawn.grid,
-        dpi=drawn.dpi,
+    return replace(
+        drawn,
         blank=blank,
         render_s=time.perf_counter() - start,
         text_layer=layer,
         rotation_deg=angle_deg,
         runner_up_deg=stands.runner_up_deg,
         missing=missing,
-        frames=drawn.frames,
-        timing=drawn.timing,
     )
 
 
 def _upright(
     page: Page, document: Any, settings: RenderSettings, tile: TileSettings
-) -> tuple[_Drawn, Orientation, bool]:
+) -> tuple[PageImage, Orientation, bool]:
     """Draws a page upright and returns it with its orientation and whether it is blank."""
     stands = orientation.declared(document, page.page_index, settings) if page.kind == "pdf" else None
     drawn_deg = orientation.taken(stands, settings) if stands else 0
@@ -139,12 +116,31 @@ def _upright(
     return drawn, stands, blank
 
 
-def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSettings, angle_deg: int) -> _Drawn:
+def _draw(
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, angle_deg: int
+) -> PageImage:
+    dpi: float | None = None
+    timing: VideoTiming | None = None
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, angle_deg):
-            return _Drawn(*pdf.render_pdf_page(document, page.page_index, settings, tile))
+            pixels, dpi, grid = pdf.render_pdf_page(document, page.page_index, settings, tile)
+            return PageImage(page=page, pixels=pixels, dpi=dpi, grid=grid)
     if page.kind == "video":
-        return _shown(document, settings, tile)
+        shown = take(document, tile.video, settings.max_image_pixels)
+        pixels, missing, timing = shown.frames[0], document.missing, shown.timing
+        frames = None if tile.video is None else shown.frames
+    else:
+        pixels, dpi, missing, frames = _decoded(page, document, settings, tile)
+    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
+    return PageImage(
+        page=page, pixels=pixels, dpi=dpi, grid=grid, missing=missing, frames=frames, timing=timing
+    )
+
+
+def _decoded(
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings
+) -> tuple[UInt8Array, float | None, str, UInt8Array | None]:
+    """Returns an image file's pixels, their dpi, what is missing of them, and its frames where they are one page."""
     with image_losses.libtiff_words(document) as words:
         frames = None
         if tile.video is not None:
@@ -154,23 +150,12 @@ def _draw(page: Page, document: Any, settings: RenderSettings, tile: TileSetting
             if frames is None
             else (frames[0], None)
         )
-    missing = image_losses.missing_message(page.path, document, words)
-    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
-    return _Drawn(pixels, dpi, grid, missing, frames)
-
-
-def _shown(video: Video, settings: RenderSettings, tile: TileSettings) -> _Drawn:
-    """Returns the frames that are shown of a video; its first as a picture where videos are not read."""
-    shown = take(video, tile.video, settings.max_image_pixels)
-    first = shown.frames[0]
-    grid = layout(first.shape[1], first.shape[0], tile.mode, tile.max_tiles).grid
-    frames = None if tile.video is None else shown.frames
-    return _Drawn(first, None, grid, video.missing, frames, shown.timing)
+    return pixels, dpi, image_losses.missing_message(page.path, document, words), frames
 
 
 def _turned(
-    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: _Drawn, angle_deg: int
-) -> _Drawn:
+    page: Page, document: Any, settings: RenderSettings, tile: TileSettings, drawn: PageImage, angle_deg: int
+) -> PageImage:
     """Returns the page rotated clockwise. A PDF page is drawn anew: on its side it fills another canvas."""
     if page.kind == "pdf":
         return _draw(page, document, settings, tile, angle_deg)

@@ -1,14 +1,8 @@
-"""Compares a page's reading with its text layer, in the run's own process. Torch-free.
-
-Workers judge the layer (pipeline.text_layer.page), at once or when asked; this takes it from the page and measures how
-far the reading agrees with it.
-"""
+"""Measures how far a page's reading agrees with its text layer, in the run's own process. Torch-free."""
 
 import re
 import unicodedata
 from collections import Counter
-
-from pipeline.types import Layer, ReadyPage
 
 # Words less similar than this are different words, not misread ones.
 _ALIKE = 0.6
@@ -19,16 +13,6 @@ _HYPHENATED = re.compile(r"(?<=\w)-\s*\n\s*(?=[^\W\d_])")
 _WORD = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+"
 )
-
-
-def layer_of(ready: ReadyPage) -> Layer | None:
-    """Returns the page's text layer as the worker judged it.
-
-    None for an image, a page without a layer, with `text_layer: ignore`, or with `fallback` while it was not needed
-    (pipeline.ingest.workers.pool.WorkerPool.layer). Use its text only where is_trustworthy is True; else reason says
-    why not.
-    """
-    return ready.layer
 
 
 def agreement(ocr_text: str, layer_text: str) -> float:

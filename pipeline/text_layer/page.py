@@ -15,7 +15,7 @@ from pipeline.documents.settings import RenderSettings
 from pipeline.text_layer.extract.links import find_links
 from pipeline.text_layer.extract.places import composed, settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
-from pipeline.text_layer.extract.spans import read_spans, read_text
+from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.covered import uncovered
 from pipeline.text_layer.trust.ink import Drawn, Ink
@@ -71,7 +71,7 @@ def embedded_page(
         with pdf.turned(document, page.page_index, angle_deg):
             width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
     finally:
-        _closed_if_damaged(documents)
+        documents.close_if_damaged()
     return EmbeddedPage(
         page=page,
         layer=found,
@@ -95,27 +95,10 @@ def _seen_fonts(sha256: str) -> SeenFonts:
     return SeenFonts()
 
 
-def _closed_if_damaged(documents: OpenDocuments) -> None:
-    """Closes a damaged document: MuPDF keeps its fonts and pictures, and would not warn about them again."""
-    if complaints.suspicions(complaints.said()):
-        documents.close()
-
-
-def with_script(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
-    """Returns the page with the script of its text layer, if that consists of words.
-
-    A script other than Latin is checked again: for unmapped characters the text that was extracted while drawing has
-    their codes, which may be letters of any script. Raises: DocumentError, PageRenderError, OSError.
-    """
-    text = ready.text_layer
-    if not text:
-        return ready
-    script = main_script(text) if are_words(text) else None
-    if script not in (None, "Latn"):
-        text = read_text(documents.get(ready.page, settings.passwords), ready.page.page_index)
-        documents.check()
-        script = main_script(text) if are_words(text) else None
-    return replace(ready, script=script)
+def with_script(ready: RenderedPage) -> RenderedPage:
+    """Returns the page with the script of its text layer, if that consists of words."""
+    text = ready.text_layer or ""
+    return replace(ready, script=main_script(text) if are_words(text) else None)
 
 
 def with_layer(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
@@ -124,19 +107,8 @@ def with_layer(ready: RenderedPage, settings: RenderSettings, documents: OpenDoc
     Where layers are taken last, text that another program recognised under a scan is good enough. The page needs no
     views. Raises: DocumentError, PageRenderError, OSError.
     """
-    page, last = ready.page, settings.text_layer in TAKEN_LAST
-    if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
-        return ready
-    start = time.perf_counter()
-    try:
-        layer = _judged_as_drawn(ready, settings, documents, last=last)
-        if layer is None:
-            return ready
-        documents.check()  # the layer must be from the content that was drawn
-    finally:
-        _closed_if_damaged(documents)
-    seconds = {**ready.seconds, "layer": time.perf_counter() - start}
-    return replace(ready, layer=layer, script=layer.script, seconds=seconds)
+    found, layer = _judged_as_drawn(ready, settings, documents, last=settings.text_layer in TAKEN_LAST)
+    return ready if layer is None else replace(found, layer=layer, script=layer.script)
 
 
 def with_seen(ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments) -> RenderedPage:
@@ -144,31 +116,31 @@ def with_seen(ready: RenderedPage, settings: RenderSettings, documents: OpenDocu
 
     Raises: DocumentError, OSError.
     """
-    page = ready.page
-    if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
-        return ready
-    start = time.perf_counter()
     layer = ready.layer
     if layer is None:
-        try:
-            layer = _judged_as_drawn(ready, settings, documents)
-            documents.check()
-        finally:
-            _closed_if_damaged(documents)
-    seconds = {**ready.seconds, "layer": ready.seconds.get("layer", 0.0) + time.perf_counter() - start}
+        ready, layer = _judged_as_drawn(ready, settings, documents)
     if layer is None or not layer.is_trustworthy:
-        return replace(ready, seconds=seconds)
-    return replace(ready, seen=layer.words, ink=None, seconds=seconds)
+        return ready
+    return replace(ready, seen=layer.words, ink=None)
 
 
 def _judged_as_drawn(
     ready: RenderedPage, settings: RenderSettings, documents: OpenDocuments, *, last: bool = False
-) -> Layer | None:
-    """Returns the layer of a page as it was drawn: of the rotated page, and at its resolution."""
-    assert ready.dpi is not None, "a PDF page"
-    document, index = documents.get(ready.page, settings.passwords), ready.page.page_index
-    with pdf.turned(document, index, ready.rotation_deg):
-        return judged(document, index, ready.dpi, last=last)
+) -> tuple[RenderedPage, Layer | None]:
+    """Returns a page with the time that it took, and its layer as it was drawn: rotated, and at its resolution."""
+    page = ready.page
+    if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
+        return ready, None
+    start = time.perf_counter()
+    try:
+        document = documents.get(page, settings.passwords)
+        with pdf.turned(document, page.page_index, ready.rotation_deg):
+            layer = judged(document, page.page_index, ready.dpi, last=last)
+        documents.check()  # the layer must be from the content that was drawn
+    finally:
+        documents.close_if_damaged()
+    seconds = {**ready.seconds, "layer": ready.seconds.get("layer", 0.0) + time.perf_counter() - start}
+    return replace(ready, seconds=seconds), layer
 
 
 def judged(

@@ -14,8 +14,7 @@ import numpy as np
 from encoders.video_timing import FrameViews
 from encoders.views import PageViews, UInt8Array
 from ocr.families.minicpm.versions import section, whole_number
-from ocr.imaging.planes import is_grey, planes_of
-from ocr.imaging.resizing import resized
+from ocr.imaging.planes import is_grey, planes_of, resized
 
 Size = tuple[int, int]
 

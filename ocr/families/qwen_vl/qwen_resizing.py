@@ -17,8 +17,7 @@ from PIL import Image
 
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
-from ocr.imaging.planes import is_grey, planes_of
-from ocr.imaging.resizing import resized
+from ocr.imaging.planes import is_grey, planes_of, resized
 
 Size = tuple[int, int]
 

@@ -42,18 +42,21 @@ class Region:
     raw_span: tuple[int, int] | None = None
 
 
-def page_text(regions: Iterable[Region], page_number: int) -> ParsedText:
-    """Returns the page's text. An image is `![](images/{page_number}_{i}.jpg)` in markdown, i from 0."""
+def page_text(regions: Iterable[Region], page_number: int, separator: str = "") -> ParsedText:
+    """Returns the page's text. An image is `![](images/{page_number}_{i}.jpg)` in markdown, i from 0.
+
+    separator: what stands between regions; "" for an empty line, but between items of a list.
+    """
     text = markdown = previous = ""
     blocks: list[Block] = []
     num_images = 0
     for region in regions:
-        separator = "\n" if region.label == previous == "list" else "\n\n"
+        between = separator or ("\n" if region.label == previous == "list" else "\n\n")
         if region.label == "image":
             markdown = _joined(markdown, f"![](images/{page_number}_{num_images}.jpg)", "\n\n")
             num_images += 1
-        markdown = _joined(markdown, region.markdown, separator)
-        text = _joined(text, region.plain, separator)
+        markdown = _joined(markdown, region.markdown, between)
+        text = _joined(text, region.plain, between)
         blocks.append(
             Block(
                 label=region.label,

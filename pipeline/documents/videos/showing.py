@@ -11,7 +11,6 @@ from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
 from ocr.families.view_makers import VideoMaker
 from ocr.imaging import planes
-from ocr.imaging.resizing import resized
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.sniff import HEAD_BYTES
 from pipeline.documents.videos.containers import by_content
@@ -73,7 +72,7 @@ def take(video: Video, maker: VideoMaker | None, max_px: int) -> ShownFrames:
             frames = np.empty((len(indices), *size, 3), np.uint8)
         # A video may change its size on the way.
         if frame.shape[:2] != size:
-            frame = planes.of_planes(resized(planes.planes_of(frame), size[1], size[0]))
+            frame = planes.of_planes(planes.resized(planes.planes_of(frame), size[1], size[0]))
         frames[num_taken] = frame
         num_taken += 1
     if first is None:

@@ -179,8 +179,9 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         return replace(
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
+    (ready,) = tile(images, layout)
     is_compared = settings.text_layer == "compare"
-    ready = (with_layer if is_compared else with_script)(tile(images, layout)[0], settings, _DOCUMENTS)
+    ready = with_layer(ready, settings, _DOCUMENTS) if is_compared else with_script(ready)
     uses_layer = layout.words != "off" and settings.text_layer != "ignore"
     return with_seen(ready, settings, _DOCUMENTS) if uses_layer else ready
 

@@ -107,7 +107,8 @@ def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
     for char in chars:
         own = _direction(char.text)
         directions.append(directions[-1] if own == "mark" and directions else own)
-    for key, run in groupby(range(len(chars)), key=lambda number: _run_key(directions[number], number)):
+    keys = [(own, number if own == "neutral" else -1) for number, own in enumerate(directions)]
+    for key, run in groupby(range(len(chars)), key=keys.__getitem__):
         yield key[0], _in_order(key[0], [chars[number] for number in run])
 
 
@@ -137,11 +138,6 @@ def _spaced(runs: Sequence[Run], size: float) -> Iterator[Run]:
 def _in_order(direction: Direction, chars: list[Glyph]) -> list[Glyph]:
     """Returns a run in reading order: numbers run left to right in every script, but MuPDF reverses Arabic ones."""
     return sorted(chars, key=lambda char: char.middle[0]) if direction == "number" else chars
-
-
-def _run_key(direction: Direction, number: int) -> tuple[Direction, int]:
-    """Returns the key to group runs by: spaces and punctuation are runs of their own, ordered by their position."""
-    return direction, number if direction == "neutral" else -1
 
 
 def _other_way_round(runs: Sequence[Run], other: Direction) -> Iterator[Run]:

@@ -62,7 +62,8 @@ def paragraph(lines: Sequence[Sequence[Span]], links: Sequence[Link], *, body_is
         own = list(_pieces(line, links, body_is_bold=body_is_bold))
         whole = "".join(piece.text for piece in own)
         pieces += _item(own) if BULLET.match(whole) else own
-    return "\n".join(map(_line, _inline(_merged(pieces)).split("\n")))
+    lines_of_text = _inline(_merged(pieces)).split("\n")
+    return "\n".join(_LINE_START.sub(lambda match: f"{match[0]}\\", line) for line in lines_of_text)
 
 
 def _item(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
@@ -148,10 +149,6 @@ def _styled(piece: _Piece, before: str, after: str) -> str:
     if piece.address is not None:
         text = f"[{_BRACKETS.sub(_escaped, text)}]({piece.address})"
     return lead + text + tail
-
-
-def _line(line: str) -> str:
-    return _LINE_START.sub(lambda match: f"{match[0]}\\", line) if _LINE_START.match(line) else line
 
 
 def _escaped(match: re.Match[str]) -> str:

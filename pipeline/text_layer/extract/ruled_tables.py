@@ -152,7 +152,8 @@ def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:
 
 
 def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
-    texts = [_text([piece.span for piece in pieces if piece.cell == index]) for index in range(len(cells))]
+    held = ([piece.span.line for piece in pieces if piece.cell == index] for index in range(len(cells)))
+    texts = [" ".join((as_text(lines) or "").split()) for lines in held]
     num_filled = sum(bool(text) for text in texts)
     if num_filled < max(2, _FILLED * len(cells)) or max(map(len, texts)) > _LONGEST:
         return None
@@ -161,10 +162,6 @@ def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
         rows=tuple(tuple(row) for _, row in rows),
         spans=tuple(piece.span for piece in sorted(pieces, key=lambda piece: piece.cell)),
     )
-
-
-def _text(spans: Sequence[Span]) -> str:
-    return " ".join((as_text([span.line for span in spans]) or "").split())
 
 
 def _may_be_ruled(drawings: Iterable[Any]) -> bool:

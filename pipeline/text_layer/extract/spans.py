@@ -1,17 +1,14 @@
-"""Extracts a PDF page's text layer, as rough lines or character by character. Runs in workers; torch-free.
+"""Extracts a PDF page's text layer, as mere text or character by character. Runs in workers; torch-free.
 
-The lines tell whether there is a text, and its script. A layer that is judged may become the page's text.
+The text tells whether there is one, and its script. A layer that is judged may become the page's text.
 """
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import islice
-from typing import Any, TypeVar
-
-import pymupdf
+from typing import Any
 
 from ocr.orientation.detect import Angle
 from pipeline.documents.orientation import angle_of
@@ -22,8 +19,7 @@ from pipeline.text_layer.extract.symbols import understand
 LOGGER = logging.getLogger("ocrbatch")
 # More is an attack: a page of the web, printed as one, has a hundred thousand.
 _MOST_CHARS = 2_000_000
-_MOST_IN_LINES = 50_000
-_MAX_LINES = 5_000
+_MOST_IN_TEXT = 50_000
 _LEAST_SIZE_PT = 1.0  # smaller type is meant to be found by searches, not to be seen
 _TURNED = 0.1  # the slope from which on a line does not run from left to right
 # MuPDF's flags of a typeface, and of a character (FZ_STEXT_BOLD).
@@ -34,7 +30,12 @@ _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
 
 Box = tuple[float, float, float, float]
-T = TypeVar("T")
+
+
+def hull(boxes: Iterable[Box]) -> Box:
+    """Returns the box around boxes, one at least."""
+    x0, y0, x1, y1 = zip(*boxes, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Characters of one line in one typeface. line: as in read_lines, with cleaned text. box: in points, as a Glyph's.
+    """Characters of one line in one typeface. line: with cleaned text. box: in points, as a Glyph's.
 
     turn_deg: the clockwise rotation that lets it run from left to right, None for a slanted one. The line of a turned
     span is placed on a page rotated like that, so that turned lines stand to each other as upright ones do.
@@ -81,9 +82,7 @@ class Span:
 
     def of(self, chars: Sequence[Glyph]) -> "Span":
         """Returns the span with only some of its characters, or with them in another order. chars: one at least."""
-        x0, y0, x1, y1 = zip(*(char.box for char in chars), strict=True)
-        text = clean("".join(char.text for char in chars))
-        box = min(x0), min(y0), max(x1), max(y1)
+        text, box = clean("".join(char.text for char in chars)), hull(char.box for char in chars)
         left, _, right, _ = _rotated(box, self.turn_deg)
         return replace(
             self,
@@ -92,22 +91,6 @@ class Span:
             chars=tuple(chars),
             glyphs=tuple(char for char in chars if not char.text.isspace()),
         )
-
-
-def read_lines(document: Any, index: int) -> tuple[LayerLine, ...]:
-    """Returns a page's lines, in the order of its text layer; none where they cannot be extracted.
-
-    document: a pymupdf document. At most _MOST_IN_LINES characters. Without a place for each character MuPDF takes a
-    third of the time that it takes for spans.
-    """
-    try:
-        text = open_text(document.load_page(index).get_displaylist(), codes_for_unmapped=True)
-        lines = (_line(span, span["text"]) for _, span in text_spans(text))
-        shown = ((line, len(line.text)) for line in lines if line.text)
-        return tuple(islice(_limited(shown), _MAX_LINES))
-    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
-        LOGGER.debug("text layer of page %d: %s", index + 1, error)
-        return ()
 
 
 def read_spans(display: Any) -> tuple[Span, ...]:
@@ -131,26 +114,14 @@ def _codes(display: Any) -> Mapping[Any, str]:
 def read_text(document: Any, index: int) -> str:
     """Returns a page's characters without their positions, some forty times as fast as judging them; "" if it fails.
 
-    document: a pymupdf document.
+    document: a pymupdf document. At most _MOST_IN_TEXT characters.
     """
     try:
         text = open_text(document.load_page(index).get_displaylist())
-        return str(text.extractText())
+        return str(text.extractText()).strip()[:_MOST_IN_TEXT]
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return ""
-    finally:
-        pymupdf.TOOLS.reset_mupdf_warnings()
-
-
-def _limited(found: Iterable[tuple[T, int]]) -> Iterator[T]:
-    """Yields each item that comes with its number of characters, up to _MOST_IN_LINES of them."""
-    num_chars = 0
-    for item, length in found:
-        num_chars += length
-        if num_chars > _MOST_IN_LINES:
-            return
-        yield item
 
 
 def _line(span: Any, text: str, turn_deg: Angle | None = 0) -> LayerLine:

@@ -1,15 +1,16 @@
 """Turns a text layer into a transcript: text, markdown and blocks with boxes, in the layer's own order. Torch-free."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 from ocr.paragraphs import table_markup, text_lines
 from ocr.paragraphs.flow import Flow
 from ocr.paragraphs.line_kinds import heading
 from ocr.paragraphs.line_tables import Table
-from ocr.transcript.word_places import on_page, words_among
 from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
 from pipeline.text_layer.extract.bidi import in_reading_order
@@ -18,7 +19,7 @@ from pipeline.text_layer.extract.links import Link
 from pipeline.text_layer.extract.markdown import BULLET
 from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
-from pipeline.text_layer.extract.spans import Box, Span
+from pipeline.text_layer.extract.spans import Box, Span, hull
 
 _SAME_SIZE = 1.1  # of the type within a paragraph
 _LONGEST_BOLD_TITLE = 100
@@ -85,7 +86,7 @@ def as_parsed(
             continue
         blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
         markdown.append(marked)
-        words += on_page(words_among(text, list(_letters(inside))), px_per_pt, *size_px)
+        words += _words(text, inside, px_per_pt, size_px)
     text = _PARAGRAPH.join(block.text for block in blocks)
     parsed = ParsedText(
         text=text, markdown=_PARAGRAPH.join(markdown), blocks=tuple(blocks), words=tuple(words)
@@ -93,13 +94,38 @@ def as_parsed(
     return parsed, tuple(markdown)
 
 
-def _letters(spans: Iterable[Span]) -> Iterator[tuple[str, Box]]:
-    """Yields the characters of spans as the text has them: a ligature is several, in one place."""
-    for span in spans:
-        for glyph in span.glyphs:
-            for letter in clean(glyph.text):
-                if not letter.isspace():
-                    yield letter, glyph.box
+def _words(text: str, spans: Iterable[Span], scale: float, size_px: tuple[int, int]) -> Iterator[Word]:
+    """Yields the words of the spans' text, each with the box around its letters, inside the page.
+
+    Of a word with letters at several heights, such as a raised figure, those of most count.
+    """
+    places, end = _places(spans), 0
+    are_all = len(places) == sum(map(len, text.split()))  # not where letters of two spans became one
+    for name in text.split():
+        boxes, end = places[end : end + len(name)], end + len(name)
+        if not are_all:
+            yield Word(text=name)
+            continue
+        middle = median((y0 + y1) / 2 for _, y0, _, y1 in boxes)
+        kept = [box for box in boxes if box[1] <= middle <= box[3]] or boxes
+        x0, y0, x1, y1 = (round(edge * scale) for edge in hull(kept))
+        clipped = max(0, x0), max(0, y0), min(size_px[0], x1), min(size_px[1], y1)
+        has_area = clipped[0] < clipped[2] and clipped[1] < clipped[3]
+        yield Word(text=name, box_px=clipped if has_area else None)
+
+
+def _places(spans: Iterable[Span]) -> list[Box]:
+    """Returns the boxes of the letters as the text has them: a ligature is several in one place, an accent none."""
+    before, places = "", list[Box]()
+    for glyph in (glyph for span in spans for glyph in span.glyphs):
+        for letter in "".join(clean(glyph.text).split()):
+            composed = unicodedata.normalize("NFC", before + letter)
+            if len(composed) == len(before):
+                before = composed
+            else:
+                places.append(glyph.box)
+                before = letter
+    return places
 
 
 def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tuple[str, str, str] | None:
@@ -159,7 +185,7 @@ def _plain(line: Line) -> text_lines.Line:
     first, last = line[0].chars[0].box, line[-1].chars[-1].box
     is_leftward = not line[0].is_turned and first[0] > last[0]
     return text_lines.Line(
-        text=_text(line) or "_",  # nothing but spaces
+        text=as_text([span.line for span in line]) or "_",  # nothing but spaces
         spans=((-x1, -min(span.line.x0 for span in line)) if is_leftward else (x0, x1),),
         base=line[0].line.base,
         size=_size(line),
@@ -173,10 +199,6 @@ def _begins_anew(above: Line, line: Line) -> bool:
     if sizes[1] > _SAME_SIZE * sizes[0] or _is_code(above) != _is_code(line):
         return True
     return _is_bold(above) != _is_bold(line)
-
-
-def _text(line: Line) -> str:
-    return as_text([span.line for span in line]) or ""
 
 
 def _size(line: Line) -> float:
@@ -203,10 +225,9 @@ def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
 
 
 def _box_px(group: Sequence[Span], scale: float, size_px: tuple[int, int]) -> tuple[int, int, int, int]:
-    boxes = [span.box for span in group]
+    left, top, right, bottom = (edge * scale for edge in hull([span.box for span in group]))
     width, height = size_px
-    x0, y0 = (int(max(0.0, min(box[edge] for box in boxes) * scale)) for edge in (0, 1))
-    x1, y1 = (round(max(box[edge] for box in boxes) * scale) for edge in (2, 3))
+    x0, y0, x1, y1 = int(max(0.0, left)), int(max(0.0, top)), round(right), round(bottom)
     return (
         min(x0, width),
         min(y0, height),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, hull
 from pipeline.text_layer.trust.ink import Cover, Drawn, Ink
 
 # Share of the texts under pictures, beyond which the page is a scan with its text recognised.
@@ -114,8 +114,8 @@ def _kept(span: Span, gone: set[int]) -> list[Span]:
 
 def _common(run: Sequence[Glyph], box: Box) -> Box:
     """Returns the part of a box in which characters are."""
-    x0, y0, x1, y1 = zip(*(char.box for char in run), strict=True)
-    return max(min(x0), box[0]), max(min(y0), box[1]), min(max(x1), box[2]), min(max(y1), box[3])
+    x0, y0, x1, y1 = hull(char.box for char in run)
+    return max(x0, box[0]), max(y0, box[1]), min(x1, box[2]), min(y1, box[3])
 
 
 def _boxes_of(cover: Cover, page: Any, solid: Mapping[int, Sequence[Box]]) -> Sequence[Box]:

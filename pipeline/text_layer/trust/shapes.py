@@ -103,7 +103,11 @@ def in_doubt(spans: Sequence[Span], display: Any, seen: SeenFonts) -> tuple[Font
     shown for a few pages comes with an empty one. Raises: whatever MuPDF does.
     """
     least_pt = _LEAST_PT * _SCALE / _scale(display)
-    plain = [span for span in spans if _is_comparable(span, least_pt)]
+    plain = [
+        span
+        for span in spans
+        if span.is_drawn and not span.is_turned and span.line.size >= least_pt and not is_symbols(span.font)
+    ]
     if wanted := _wanted(plain, seen):
         drawn = _Drawn.of(display, [place for its in wanted.values() for at in its.values() for place in at])
         for font, places in wanted.items():
@@ -130,11 +134,6 @@ def in_doubt(spans: Sequence[Span], display: Any, seen: SeenFonts) -> tuple[Font
 def _scale(display: Any) -> float:
     scale: float = min(_SCALE, _LONGEST_PX / max(display.rect.width, display.rect.height))
     return scale
-
-
-def _is_comparable(span: Span, least_pt: float) -> bool:
-    is_plain = span.is_drawn and not span.is_turned and not is_symbols(span.font)
-    return is_plain and span.line.size >= least_pt
 
 
 def _wanted(spans: Sequence[Span], seen: SeenFonts) -> Mapping[str, Places]:

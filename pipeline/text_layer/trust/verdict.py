@@ -10,13 +10,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
 from pipeline.documents.script import script_shares
 from pipeline.text_layer.extract.bidi import backward_share
-from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.spans import Glyph, Span, hull
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter, width_fit
 
@@ -115,7 +115,8 @@ def distrust_reason_if_unreadable(page: Evidence) -> str:
 
     Here text that another program recognised under a scan is good enough, if it looks like text and covers the page.
     """
-    tests = (*_OF_THE_TEXT, _lost_reason, _out_of_order_reason, _little_covered_reason)
+    covers_little = partial(_uncovered_reason, limit=_UNCOVERED_OF_SCAN)
+    tests = (*_OF_THE_TEXT, _lost_reason, _out_of_order_reason, covers_little)
     return next(_filtered(page, tests), "")
 
 
@@ -256,21 +257,13 @@ def _unseen_reason(page: Evidence) -> str:
 
 
 def _is_seen(page: Evidence, span: Span) -> bool:
-    return page.ink.is_seen(_hull(span.glyphs), span.grey)
-
-
-def _left_out_reason(page: Evidence) -> str:
-    return _uncovered_reason(page, _UNCOVERED)
+    return page.ink.is_seen(hull(glyph.box for glyph in span.glyphs), span.grey)
 
 
 def _words_in_picture_reason(page: Evidence) -> str:
     boxes = (glyph.box for glyph in page.glyphs)
     has_words = page.ink.uncovered_within_pt2(page.drawn.pictures, boxes) > _WORD_PT2
     return "a picture on it looks like text that it does not hold" if has_words else ""
-
-
-def _little_covered_reason(page: Evidence) -> str:
-    return _uncovered_reason(page, _UNCOVERED_OF_SCAN)
 
 
 def _uncovered_reason(page: Evidence, limit: float) -> str:
@@ -285,7 +278,7 @@ _OF_THE_TEXT = (
 )  # fmt: skip
 _OF_THE_PAGE = (_mismatched_reason, _out_of_order_reason, _unseen_reason)
 # What the page shows besides.
-_GAPS = (_lost_reason, _left_out_reason, _words_in_picture_reason)
+_GAPS = (_lost_reason, partial(_uncovered_reason, limit=_UNCOVERED), _words_in_picture_reason)
 
 
 def _alphabets(word: str) -> frozenset[str]:
@@ -308,8 +301,3 @@ def _is_beside(span: Span, other: Span) -> bool:
     (a0, b0, a1, b1), (c0, d0, c1, d1) = span.box, other.box
     across, down = min(a1, c1) - max(a0, c0), min(b1, d1) - max(b0, d0)
     return across > 0.5 * (a1 - a0) and down > 0.4 * (b1 - b0)
-
-
-def _hull(glyphs: Sequence[Glyph]) -> Box:
-    x0, y0, x1, y1 = zip(*(glyph.box for glyph in glyphs), strict=True)
-    return min(x0), min(y0), max(x1), max(y1)

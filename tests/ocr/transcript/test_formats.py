@@ -12,7 +12,7 @@ from ocr.families.catalogue.published_models import published_models
 from ocr.transcript import grounding
 from ocr.transcript.docling import markups
 from ocr.transcript.formats import KeptText, parse
-from ocr.transcript.layouts import det, json_layout
+from ocr.transcript.layouts import json_layout
 from ocr.transcript.untagged import parse_html_tables, parse_text
 from ocr.types import Format, OutputFormat, ParsedText
 
@@ -67,7 +67,7 @@ def test_each_format_is_parsed_by_its_own_rules(name: Format) -> None:
         "doclang": markups.parse_doclang(raw, **size),
         "json_layout": json_layout.parse(raw, **size),
         "ref_det": grounding.parse(raw, **size),
-        "det": det.parse(raw, **size),
+        "det": grounding.parse_det(raw, **size),
     }
     assert len(set(expected.values())) == 7
     no_special_tokens = Tokenizer(models.BPE())

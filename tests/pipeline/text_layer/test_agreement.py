@@ -2,17 +2,12 @@ import random
 
 import pytest
 
-from pipeline.text_layer.agreement import agreement, layer_of
-from tests.pipeline.device.fakes import rendered
+from pipeline.text_layer.agreement import agreement
 
 TEXT = (
     "The harbour lay quiet in the early light, and the boats that had come in during the night were still heavy "
     "with their catch. Nobody spoke much. An old man mended his nets on the wall, as he had done for forty years."
 )
-
-
-def test_a_page_that_nobody_asked_about_has_no_layer() -> None:
-    assert layer_of(rendered()) is None
 
 
 def test_the_same_text_agrees() -> None:

@@ -3,15 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.transcript import grounding
-from ocr.transcript.grounding import LABELS
-from ocr.transcript.layouts.det import parse
+from ocr.transcript.grounding import LABELS, parse_det
 from ocr.types import Block, ParsedText
 from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost
 
 
 def page(raw: str) -> ParsedText:
-    return parse(raw, width_px=1998, height_px=999, page_number=2)
+    return parse_det(raw, width_px=1998, height_px=999, page_number=2)
 
 
 def test_regions_become_blocks_in_pixels() -> None:
