@@ -45,6 +45,21 @@ class TextLine:
         baseline = (self.baseline[own] + slope * (x - own)).astype(np.float32)
         return replace(self, left=left, right=right, baseline=baseline)
 
+    def joined(self, after: "TextLine") -> "TextLine":
+        """Returns the line with another that goes on with it as one; between them the baseline is straight."""
+        right = max(self.right, after.right)
+        begin = max(self.right, after.left)
+        own = np.concatenate([np.arange(self.left, self.right), np.arange(begin, after.right)])
+        baselines = np.concatenate([self.baseline, after.baseline[begin - after.left :]])
+        widths = self.right - self.left, after.right - after.left
+        return TextLine(
+            left=self.left,
+            right=right,
+            baseline=np.interp(np.arange(self.left, right), own, baselines).astype(np.float32),
+            size=float(np.average([self.size, after.size], weights=widths)),
+            is_sure=self.is_sure or after.is_sure,
+        )
+
     def band(self, darkness: Floats, columns: Ints, above: float = TOP, below: float = -BOTTOM) -> Floats:
         """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.
 

@@ -51,7 +51,7 @@ def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
         before = next((it for it in near if _are_one(darkness, it, line)), None)
         if before is not None:
             open_lines.remove(before)
-            line = _as_one(before, line)
+            line = before.joined(line)
         open_lines.append(line)
     return found + open_lines
 
@@ -72,22 +72,6 @@ def _are_one(darkness: Floats, line: TextLine, after: TextLine) -> bool:
     paper, ink = np.quantile(line.band(darkness, np.arange(*_last(line, line.right))), (0.3, 0.97))
     inked = np.flatnonzero(pixels.max(0) > paper + _INK * (ink - paper))
     return bool(np.diff(inked, prepend=-1, append=len(columns)).max() <= _PIECE_GAP * small)
-
-
-def _as_one(line: TextLine, after: TextLine) -> TextLine:
-    x = np.arange(line.left, max(line.right, after.right))
-    own = np.concatenate(
-        [np.arange(line.left, line.right), np.arange(max(line.right, after.left), after.right)]
-    )
-    baselines = np.concatenate([line.baseline, after.baseline[max(0, line.right - after.left) :]])
-    widths = line.right - line.left, after.right - after.left
-    return TextLine(
-        left=line.left,
-        right=max(line.right, after.right),
-        baseline=np.interp(x, own, baselines).astype(np.float32),
-        size=float(np.average([line.size, after.size], weights=widths)),
-        is_sure=line.is_sure or after.is_sure,
-    )
 
 
 def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[int, int]:

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
 
-import numpy as np
-
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import ReadLine
 
 # What programs have and running text hardly has.
 _SIGNS = re.compile(r"[;{}=<>\[\]_#|$\\]|\w\(|\)$|:$|^(?:--|//|/?\*)|->")
@@ -87,12 +85,9 @@ def _meets(own: ReadLine, read: ReadLine, char_px: float) -> bool:
 
 
 def _joined(own: ReadLine, read: ReadLine, char_px: float) -> ReadLine:
-    first, second = own.line, read.line
-    gap = second.left - first.right
-    between = np.full(max(0, gap), second.baseline[0], np.float32)
-    baseline = np.concatenate([first.baseline[: len(first.baseline) + min(0, gap)], between, second.baseline])
-    line = TextLine(left=first.left, right=second.right, baseline=baseline, size=max(first.size, second.size))
     size = len(own.text) + len(read.text)
     confidence = (own.confidence * len(own.text) + read.confidence * len(read.text)) / size
+    gap = read.line.left - own.line.right
     text = own.text + " " * max(1, round(gap / char_px)) + read.text
+    line = replace(own.line.joined(read.line), size=max(own.line.size, read.line.size))
     return replace(own, line=line, text=text, confidence=confidence, words=(*own.words, *read.words))

@@ -8,11 +8,13 @@ between columns and what stands side by side, so that a letter's date stays abov
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from statistics import median
 
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
+from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_columns import parted_by_columns
@@ -40,7 +42,6 @@ class _Unit:
 
     rows: list[list[TextLine]]
     box: Box
-    is_running: bool = False
 
 
 def in_reading_order(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
@@ -52,7 +53,7 @@ def in_reading_order(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
 
 
 def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
-    whole = [(_as_one(row), row) for row in _whole(lines)]
+    whole = [(reduce(TextLine.joined, row), row) for row in _whole(lines)]
     pieces = {id(line): row for line, row in whole}
     blocks = _blocks(sorted((line for line, _ in whole), key=lambda line: line.middle))
     full = [block for block in blocks if _is_running(block)]
@@ -66,7 +67,7 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
             for number, line in enumerate(block)
         ]
         others = [line for line in others if not any(line in row for row in rows)]
-        units.append(_unit(rows, is_running=True))
+        units.append(_unit(rows))
     units += _row_units(others, [unit.box for unit in units])
     return [
         [[piece for line in row for piece in pieces[id(line)]] for row in unit.rows]
@@ -89,15 +90,6 @@ def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
         else:
             rows.append([line])
     return rows
-
-
-def _as_one(row: Sequence[TextLine]) -> TextLine:
-    """Returns pieces of a level line as one."""
-    if len(row) == 1:
-        return row[0]
-    left, right = row[0].left, max(line.right for line in row)
-    baseline = np.full(right - left, median(line.middle for line in row), np.float32)
-    return TextLine(left=left, right=right, baseline=baseline, size=median(line.size for line in row))
 
 
 def _blocks(lines: Sequence[TextLine]) -> list[list[TextLine]]:
@@ -199,19 +191,16 @@ def _is_between(box: Box, line: TextLine, row: Sequence[TextLine]) -> bool:
     return False
 
 
-def _unit(rows: list[list[TextLine]], *, is_running: bool = False) -> _Unit:
+def _unit(rows: list[list[TextLine]]) -> _Unit:
     x0, y0, x1, y1 = zip(*(line.box for row in rows for line in row), strict=True)
-    return _Unit(rows, (min(x0), min(y0), max(x1), max(y1)), is_running)
+    return _Unit(rows, (min(x0), min(y0), max(x1), max(y1)))
 
 
 def _sorted(units: Sequence[_Unit]) -> list[_Unit]:
     """Returns the units so that each comes after those that must precede it, the upper and the left ones first."""
-    page = _Page(units)
+    precedes = _precedence(units)
     order = sorted(range(len(units)), key=lambda number: (units[number].box[1], units[number].box[0]))
-    earlier = [
-        [other for other in order if other != number and page.precedes(other, number)]
-        for number in range(len(units))
-    ]
+    earlier = [[other for other in order if precedes[other, number]] for number in range(len(units))]
     done: list[int] = []
     seen: set[int] = set()
     for start in order:
@@ -229,59 +218,12 @@ def _sorted(units: Sequence[_Unit]) -> list[_Unit]:
     return [units[number] for number in done]
 
 
-class _Page:
-    """The units of a page, and which of them stand across each other.
-
-    Those across two columns of running text part the page into zones; columns are columns within one zone.
-    """
-
-    def __init__(self, units: Sequence[_Unit]) -> None:
-        boxes = np.array([unit.box for unit in units]).reshape(-1, 4)
-        self._left, self._right = boxes[:, 0], boxes[:, 2]
-        self._top, self._bottom = boxes[:, 1], boxes[:, 3]
-        self._middle = (self._top + self._bottom) / 2
-        self._running = np.array([unit.is_running for unit in units], np.bool_)
-        widths = np.maximum(self._right - self._left, 1.0)
-        shared = np.minimum.outer(self._right, self._right) - np.maximum.outer(self._left, self._left)
-        self._across = shared > _BESIDE * np.minimum.outer(widths, widths)
-        low = np.minimum.outer(self._bottom, self._bottom) - np.maximum.outer(self._top, self._top)
-        heights = self._bottom - self._top
-        self._beside = low > _SIDE_BY_SIDE * np.minimum.outer(heights, heights)
-        spanning = np.array([self._spans(number) for number in range(len(units))], np.bool_)
-        above = self._middle[spanning][None, :] < self._middle[:, None]
-        self._zone = np.where(spanning, -1, above.sum(axis=1))
-
-    def precedes(self, a: int, b: int) -> bool:
-        """Returns whether a unit is read before another: it stands above, or to the left in another column."""
-        if self._across[a, b]:
-            return bool(self._middle[a] < self._middle[b])
-        if self._are_parted(a, b):
-            return False  # what stands between says which comes first
-        if self._beside[a, b] or self._are_in_columns(a, b):
-            return bool(self._left[a] < self._left[b])
-        return bool(self._middle[a] < self._middle[b])
-
-    def _spans(self, number: int) -> bool:
-        """Returns whether a unit stands across two units of running text that do not stand across each other."""
-        below = np.flatnonzero(self._across[number] & self._running)
-        below = below[below != number]
-        return not bool(self._across[np.ix_(below, below)].all())
-
-    def _are_parted(self, a: int, b: int) -> bool:
-        """Returns whether something that stands across both lies between two units' heights."""
-        low, high = sorted((self._middle[a], self._middle[b]))
-        between = (self._middle > low) & (self._middle < high)
-        return bool((between & self._across[a] & self._across[b]).any())
-
-    def _are_in_columns(self, a: int, b: int) -> bool:
-        """Returns whether two units belong to columns of running text of one zone that stand side by side."""
-        if self._zone[a] != self._zone[b] or self._zone[a] < 0:
-            return False
-        text = self._running & (self._zone == self._zone[a])
-        left, right = text & self._across[a], text & self._across[b]
-        if not left.any() or not right.any() or self._across[np.ix_(left, right)].any():
-            return False
-        tops = self._top[left].min(), self._top[right].min()
-        bottoms = self._bottom[left].max(), self._bottom[right].max()
-        height = min(bottom - top for top, bottom in zip(tops, bottoms, strict=True))
-        return bool(min(bottoms) - max(tops) > _SIDE_BY_SIDE * height)
+def _precedence(units: Sequence[_Unit]) -> Mask:
+    """Returns [N, N] whether a unit is read before another: it stands above, or side by side with it to the left."""
+    left, top, right, bottom = np.array([unit.box for unit in units]).reshape(-1, 4).T
+    middle, widths, heights = (top + bottom) / 2, np.maximum(right - left, 1.0), bottom - top
+    shared = np.minimum.outer(right, right) - np.maximum.outer(left, left)
+    low = np.minimum.outer(bottom, bottom) - np.maximum.outer(top, top)
+    across = shared > _BESIDE * np.minimum.outer(widths, widths)
+    beside = ~across & (low > _SIDE_BY_SIDE * np.minimum.outer(heights, heights))
+    return np.where(beside, np.less.outer(left, left), np.less.outer(middle, middle))

@@ -3,9 +3,8 @@
 So do widths in any language: usual ones of characters are compared with those drawn for them. Typefaces differ, but in
 all of them an i is narrow and an m is wide.
 
-The bigram costs are from a mixture of 16 European languages and program code in equal shares (1.5 million characters
-each; the texts that ocr.training.corpus gathers), without accents. Each of these languages costs 3.5 to 4.1 bits a
-letter, and a text whose letters are shifted along the alphabet more than 5. Torch-free.
+What a letter costs after the two before it is the line reader's table (ocr.line_reader.language). Pages in the
+languages of Europe cost 3.2 to 4.2 bits a letter, the same with letters exchanged for others 5.4 and more. Torch-free.
 """
 
 import re
@@ -13,51 +12,19 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
 import pymupdf
 
+from ocr.line_reader.language import letter_costs
 from pipeline.text_layer.extract.spans import Span
 
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-# For each of a to z and for a word's edge: the cost of each next letter in half bits, as digits of base 36.
-_COSTS = (
-    "bc9aiebfbeb7a6fcj687cbgjfc4",
-    "6bfh4mkk6cj7if7iq7ce8gkp8h8",
-    "6lci6kj57fabig5glad89llqfb8",
-    "7hhe3jji6ihegd7graceafipee5",
-    "cdbacebfbfc8a6hej678edhdid4",
-    "7kjg79hj5hmakh4kp9d99mkpfl5",
-    "8hjf4icb8eiaga8hq7ab8gjq9i5",
-    "5kge3mnj7ficfd7jqbg9bchrdl6",
-    "9d9a7cagedb8a59dhb77fakhpd6",
-    "4jib3hhl8lccea6ipfae9gkplg8",
-    "5ggg5lhi8g9akc6kra988hjrci6",
-    "6ggb5def6gd6ee7gkjba9elsbk6",
-    "5bjg4jkk7mif9e78qgef9ikqem5",
-    "7jb76c9f8idfkb9jkk97belrcg4",
-    "ecaadbafcfb986can6899bbkic5",
-    "5kef6ggf9lh8hf59p5ca9illej8",
-    "hllkiklkklmdkijklfii0lhmmlb",
-    "6fda5fdg7hcebb7gjca9adhodd4",
-    "8hai6hjd7gadff8aih95aghrdb4",
-    "6jgi5hk86iffhg7gt8c9ahflch4",
-    "abbb8dcg9db896daq777degekc6",
-    "4jjh3lkj5njfic6isddhchqqbh8",
-    "5kge5lh85pheja7gpbagenel9h6",
-    "8g9i6fli6mifehc7khe5fikdeg3",
-    "bc8c9hedcfaa9a8aqc78edcoee3",
-    "5eeb5mhg6jdde98emgfa9fcq9c6",
-    "7a9789ca9ca99998eb78aabjfdz",
-)
-_EDGE = 26
-_BITS_A_DIGIT = 0.5
-_BITS = [[_BITS_A_DIGIT * _DIGITS.index(digit) for digit in row] for row in _COSTS]
 _PLAIN = str.maketrans(
     {"ß": "s", "ø": "o", "æ": "a", "ł": "l", "đ": "d", "ı": "i", "œ": "o", "þ": "t", "ð": "d"}
 )
-# Cyrillic and Greek letters as Latin ones that behave alike; others of these alphabets are rare and cost what q does.
+# Cyrillic and Greek letters as Latin ones that behave alike; others of these alphabets are rare, as q is.
 _SPELLED = {
     **dict(
         zip(
@@ -75,7 +42,7 @@ _SPELLED = {
 _RARE = "q"
 # Lists of commands and names cost up to 4.6 bits.
 _MOST_BITS, _ENOUGH_LETTERS = 5.1, 60
-_WORD = re.compile(r"[a-z]{2,}")
+_OTHERS = re.compile(r"[^a-z]+")
 
 
 def are_words(text: str) -> bool:
@@ -87,18 +54,10 @@ def are_words(text: str) -> bool:
 def bits_per_letter(text: str) -> tuple[float, int]:
     """Returns the average cost in bits of the words' letters, ends of words included, and how many they are.
 
-    Only words of two or more Latin, Cyrillic or Greek letters count; (0.0, 0) if there are none.
+    Only words of three or more Latin, Cyrillic or Greek letters count; (0.0, 0) if there are none.
     """
-    bits, num = 0.0, 0
-    for word in _WORD.findall(folded(text)):
-        before = _EDGE
-        for letter in word:
-            here = ord(letter) - ord("a")
-            bits += _BITS[before][here]
-            before = here
-        bits += _BITS[before][_EDGE]
-        num += len(word) + 1
-    return (bits / num if num else 0.0), num
+    costs = letter_costs(_OTHERS.sub(" ", folded(text)))
+    return (fmean(costs) if costs else 0.0), len(costs)
 
 
 def folded(text: str) -> str:

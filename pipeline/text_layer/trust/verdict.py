@@ -191,12 +191,13 @@ def _doubled_reason(page: Evidence) -> str:
 
 
 def _unlikely_reason(page: Evidence) -> str:
-    if not are_words(page.text):
-        return f"its letters do not form words ({bits_per_letter(page.text)[0]:.1f} bits a letter)"
     letters = Counter("".join(page.words).lower())
     mark, most = next(iter(letters.most_common(1)), ("", 0))
-    alike = letters.total() >= _ENOUGH_LETTERS and most > _ONE_LETTER * letters.total()
-    return f"{most} of {letters.total()} letters are {mark!r}" if alike else ""
+    if letters.total() >= _ENOUGH_LETTERS and most > _ONE_LETTER * letters.total():
+        return f"{most} of {letters.total()} letters are {mark!r}"
+    if are_words(page.text):
+        return ""
+    return f"its letters do not form words ({bits_per_letter(page.text)[0]:.1f} bits a letter)"
 
 
 def _mismatched_reason(page: Evidence) -> str:
