@@ -14,19 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from ocr.transcript.layouts.regions import Region, headed, page_text, unmarked
+from ocr.transcript.layouts.regions import LABELS, Region, headed, page_text, unmarked
 from ocr.transcript.untagged import paragraphs, plain_tables, tidy
 from ocr.types import Block, ParsedText
 
-LABELS = frozenset(
-    {
-        *("title", "sub_title", "text", "list", "code", "code_caption", "algorithm", "aside_text"),
-        *("image", "image_caption", "figure", "figure_title", "figure_caption", "chart"),
-        *("table", "table_caption", "table_footnote", "equation", "equation_block", "formula"),
-        *("header", "footer", "page_header", "page_footer", "page_number", "footnote", "page_footnote"),
-        *("abstract", "author", "reference", "references", "seal", "stamp", "signature"),
-    }
-)
 _UNTAGGED = r"(?:(?!<\|)[\s\S])*"
 _REGION = re.compile(
     rf"<\|ref\|>(?P<label>{_UNTAGGED})<\|/ref\|>\s*+<\|det\|>(?P<boxes>{_UNTAGGED})<\|/det\|>"

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ocr.transcript.grounding import LABELS
-from ocr.transcript.layouts.regions import Region, box_around, headed, is_label, label_of, page_text, unmarked
+from ocr.transcript.layouts.regions import Region, box_around, headed, label_of, page_text, unmarked
 from ocr.transcript.untagged import parse_text, tidy
 from ocr.types import ParsedText
 
@@ -130,9 +129,10 @@ def _region(item: _Item, scale: tuple[float, float] | None, width_px: int, heigh
         text = tidy(item.text)
         return Region(label="text", markdown=text, plain=text, raw_span=item.span) if text else None
     kind = next((values[name] for name in _KINDS if isinstance(values.get(name), str)), "text")
-    label = label_of(kind, LABELS)
-    if not text and not is_label(kind, LABELS):
+    label = label_of(kind)
+    if not text and label is None:
         text = _whole(kind)
+    label = label or "text"
     is_bare = label == "equation" and text and not text.startswith(("$", "\\[", "\\(", "\\begin"))
     shares = [number / scale[place % 2] for place, number in enumerate(box)] if box and scale else []
     return Region(

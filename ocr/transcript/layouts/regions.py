@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from ocr.transcript.untagged import plain_tables
 from ocr.types import Block, ParsedText
 
-# What document models call a region, where LABELS (ocr.transcript.grounding) has another word for it.
+LABELS = frozenset(
+    {
+        *("title", "sub_title", "text", "list", "code", "code_caption", "algorithm", "aside_text"),
+        *("image", "image_caption", "figure", "figure_title", "figure_caption", "chart"),
+        *("table", "table_caption", "table_footnote", "equation", "equation_block", "formula"),
+        *("header", "footer", "page_header", "page_footer", "page_number", "footnote", "page_footnote"),
+        *("abstract", "author", "reference", "references", "seal", "stamp", "signature"),
+    }
+)
+# What document models call a region, where LABELS has another word for it.
 _LABELS = {
     "caption": "figure_caption",
     "chart_title": "figure_title",
@@ -87,20 +96,11 @@ def box_around(shares: Sequence[float], width_px: int, height_px: int) -> tuple[
     )
 
 
-def label_of(name: str, known: frozenset[str]) -> str:
-    """Returns the label for a model's name of a kind of region: one of those known, "text" for what is not."""
-    label = _label(name)
-    return label if label in known else "text"
-
-
-def is_label(name: str, known: frozenset[str]) -> bool:
-    """Returns whether it is a name of a kind of region, and not a text in its place."""
-    return _label(name) in known
-
-
-def _label(name: str) -> str:
+def label_of(name: str) -> str | None:
+    """Returns the label for a model's name of a kind of region; None where it is none, but a text in its place."""
     words = "_".join(name.lower().replace("-", " ").split())
-    return _LABELS.get(words, words)
+    label = _LABELS.get(words, words)
+    return label if label in LABELS else None
 
 
 def headed(label: str, text: str) -> str:

@@ -3,7 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.transcript import grounding
-from ocr.transcript.grounding import LABELS, parse_det
+from ocr.transcript.grounding import parse_det
+from ocr.transcript.layouts.regions import LABELS
 from ocr.types import Block, ParsedText
 from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost

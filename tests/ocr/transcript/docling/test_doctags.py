@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.transcript.docling.markups import parse_doctags as parse
-from ocr.transcript.grounding import LABELS
+from ocr.transcript.layouts.regions import LABELS
 from ocr.types import ParsedText
 from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost

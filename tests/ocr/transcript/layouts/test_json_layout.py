@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocr.transcript.grounding import LABELS
 from ocr.transcript.layouts.json_layout import parse
+from ocr.transcript.layouts.regions import LABELS
 from ocr.types import ParsedText
 from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost
