@@ -226,4 +226,5 @@ def _precedence(units: Sequence[_Unit]) -> Mask:
     low = np.minimum.outer(bottom, bottom) - np.maximum.outer(top, top)
     across = shared > _BESIDE * np.minimum.outer(widths, widths)
     beside = ~across & (low > _SIDE_BY_SIDE * np.minimum.outer(heights, heights))
-    return np.where(beside, np.less.outer(left, left), np.less.outer(middle, middle))
+    precedes: Mask = np.where(beside, np.less.outer(left, left), np.less.outer(middle, middle))
+    return precedes
