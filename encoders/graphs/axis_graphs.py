@@ -62,7 +62,7 @@ class AxisGraphs:
         """Returns the units as batches, and counts what was requested, so that budgets can be chosen later."""
         sizes, tokens = self.sizes, [unit.tokens for unit in units]
         most = self.path.most_tokens(self.axis, self._settings.max_items)
-        bound = self.wanted[-1] if sizes and self.wanted else most
+        bound = (sizes if self._settings.graphs == "on" else self.wanted)[-1] if sizes else most
         latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
         if self._on_demand and sum(tokens) > max(sizes, default=0):
             # Nothing was measured for this many, so they are not cut up to fit graphs.
@@ -90,7 +90,7 @@ class AxisGraphs:
             if size >= tokens and have_room(graph.inputs, rows)
         ]
         for graph in fitting:
-            if self._trials.latencies.wins(graph.tokens, tokens):
+            if self._trials.wins(graph.tokens, tokens):
                 fresh = self.store.sound(graph)
                 if fresh is None:
                     self._trials.refused.add(graph.tokens)
@@ -106,7 +106,7 @@ class AxisGraphs:
         if self._trials is None or self.store is None or not self.sizes:
             return
         self._trials.try_all()
-        if seen is not None:
+        if seen is not None and self._settings.graphs == "auto":
             expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
             latency_of = self._trials.latencies.replay.__getitem__
             kept = budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs)

@@ -126,6 +126,12 @@ class EncoderGraphManager:
             if name not in self._paths:
                 raise UnitError(f"there is no path {name}, only {', '.join(self._paths)}")
             check_units(self._paths[name], its_units, self._templates[name])
+        if self._settings.graphs == "on":
+            new = {
+                name: [axis for axis in by_axis(units[name]) if (name, axis) not in self._axes]
+                for name in units
+            }
+            self.warm_up(new)
         done: dict[str, dict[int, EncodedUnit]] = {}
         replayed: list[Replayed] = []
         with working(), torch.inference_mode():
@@ -214,11 +220,12 @@ class EncoderGraphManager:
             path = self._paths[name]
             chosen = self._budgets.get(name)
             wanted = wanted_sizes(path, axis, self._settings, chosen)
+            on_demand = chosen is None and self._settings.graphs == "auto"
             self._axes[key] = AxisGraphs(
                 path,
                 axis,
                 wanted,
-                self._settings if chosen is None else replace(self._settings, capture_after=None),
+                self._settings if on_demand else replace(self._settings, capture_after=None),
                 self._device,
                 self._capture,
                 self._stats[name],

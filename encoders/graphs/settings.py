@@ -13,7 +13,9 @@ Budgets = Sequence[int] | Literal["auto"] | None
 class GraphSettings:
     """Settings of the graph manager. Raises GraphSettingsError for values that make no sense.
 
-    graphs: "auto" captures on a device that can; "off" runs everything eagerly.
+    graphs: "auto" captures on a device that can, and replays what was measured to be faster than eager; "on" captures
+        all sizes of an axis before its first batch, and replays whatever fits, without timing it; "off" runs everything
+        eagerly.
     budgets: tokens of the graphs, a list for each path by its name. "auto" in place of one list, or of all of them,
         chooses from the sizes observed; None, or no entry, generates sizes that double.
     max_items: most units in a batch. max_graphs: most graphs for a path and axis where sizes are chosen.
@@ -22,13 +24,13 @@ class GraphSettings:
     parity_every: one replay in this many is compared with eager; 0 for none.
     parity_tolerance: largest relative difference (L2) allowed, or share of integers that differ.
     repeats: number of timed runs; the median counts.
-    capture_after: captures sizes that are not listed only in capture_due(), each once this many batches came that it is
-        the smallest size for; None: only in warm_up().
+    capture_after: with "auto", sizes that are not listed are captured only in capture_due(), each once this many
+        batches came that it is the smallest size for; None: only in warm_up().
     due_tokens: the largest size captured that way. Above 4 views of 1024 px, or 16 of 640 px, an H200 computes for
         longer than the host takes to launch.
     """
 
-    graphs: Literal["auto", "off"] = "auto"
+    graphs: Literal["auto", "on", "off"] = "auto"
     budgets: Mapping[str, Budgets] | Literal["auto"] | None = None
     max_items: int = 32
     max_graphs: int = 8
@@ -44,8 +46,8 @@ class GraphSettings:
         return self.budgets.get(path) if isinstance(self.budgets, Mapping) else self.budgets
 
     def __post_init__(self) -> None:
-        if self.graphs not in ("auto", "off"):
-            raise GraphSettingsError(f"graphs is {self.graphs!r}: set it to auto or off")
+        if self.graphs not in ("auto", "on", "off"):
+            raise GraphSettingsError(f"graphs is {self.graphs!r}: set it to auto, on or off")
         if isinstance(self.budgets, str) and self.budgets != "auto":
             raise GraphSettingsError(f"budgets is {self.budgets!r}: give a list for each path, or auto")
         for name in ("max_items", "max_graphs", "repeats"):

@@ -55,7 +55,7 @@ class NativeEncoder(VisionEncoder):
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
-        return {"image": [AXIS]}
+        return {path.name: [AXIS] for path in self.paths}
 
     @property
     def num_bytes(self) -> int:

@@ -28,7 +28,7 @@ class EncoderConfig(Section):
     memory_limit: bytes; in YAML also a text such as 8GiB.
     """
 
-    graphs: Annotated[Literal["auto", "off"], SWITCH] = "auto"
+    graphs: Annotated[Literal["auto", "on", "off"], SWITCH] = "auto"
     budgets: dict[str, list[int]] | Literal["auto"] | None = None
     max_items: int = Field(default=32, ge=1)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"

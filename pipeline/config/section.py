@@ -14,8 +14,8 @@ class Section(BaseModel):
     operational: ClassVar[frozenset[str]] = frozenset()
 
 
-def _off(value: Any) -> Any:
-    return "off" if value is False else value
+def _word(value: Any) -> Any:
+    return ("off", "on")[value] if isinstance(value, bool) else value
 
 
 def _checked_size(size: int | None) -> int | None:
@@ -24,6 +24,6 @@ def _checked_size(size: int | None) -> int | None:
     return size
 
 
-# Of a key with the value "off", which YAML reads as false where it is bare.
-SWITCH = BeforeValidator(_off)
+# Of a key with the values "on" or "off", which YAML reads as true and false where they are bare.
+SWITCH = BeforeValidator(_word)
 NgramSize = Annotated[int | None, Field(ge=0), AfterValidator(_checked_size)]

@@ -60,10 +60,11 @@ class PathsEncoder:
 class RunEncoder(PathsEncoder):
     """Encodes pages, through graphs where these are faster; on a CPU eagerly, with the same statistics.
 
-    A run starts without graphs. warm_up() captures those of the sizes that the user lists; others are captured once
-    enough small batches have come that a graph could run faster: a run of full batches never waits for any. If the
-    graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its work runs on the
-    current stream and waits for no other stream. Raises: GraphSettingsError for budgets that do not fit the encoder.
+    A run starts without graphs. warm_up() captures those of the sizes that the user lists, or all if graphs are "on";
+    others are captured once enough small batches have come that a graph could run faster: a run of full batches never
+    waits for any. If the graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its
+    work runs on the current stream and waits for no other stream. Raises: GraphSettingsError for budgets that do not
+    fit the encoder.
     """
 
     def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
@@ -100,14 +101,16 @@ class RunEncoder(PathsEncoder):
         return sum(stats.capture_seconds for stats in self.stats().values())
 
     def warm_up(self) -> None:
-        """Captures the graphs that the user lists, as far as the run's pages have units for them.
+        """Captures the graphs that the user lists, or all of them, as far as the run's pages have units for them.
 
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
         listed = self._settings.budgets if isinstance(self._settings.budgets, Mapping) else {}
         axes = self._encoder.usual_axes
         try:
-            self._manager.warm_up({path: its for path, its in axes.items() if path in listed})
+            self._manager.warm_up(
+                {path: axes[path] for path in axes if path in listed or self._settings.graphs == "on"}
+            )
         except GraphSettingsError as error:
             raise config_error(error) from error
         except PipelineError:  # ends the run whatever the graphs are

@@ -112,6 +112,11 @@ def run_lines(flow: Values | None, encoder: Values | None = None) -> Iterator[st
         )
     if parts:
         yield "; ".join(parts)
+    yield from encoder_lines(encoder)
+
+
+def encoder_lines(encoder: Values | None) -> Iterator[str]:
+    """Yields a line for each path that had anything to encode. encoder: RunStatus.encoder."""
     for name, stats in used_paths(encoder).items():
         yield f"encoder {name}: " + "; ".join(_path(name, stats))
 

@@ -11,7 +11,7 @@ from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
 from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
-from pipeline.reports.run_figures import WorkerUse, worker_lines
+from pipeline.reports.run_figures import WorkerUse, encoder_lines, worker_lines
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus, Phase
 
 UNREADABLE = ("encrypted", "broken")
@@ -56,6 +56,7 @@ class RunSummary(InputCounts):
     num_unread: pages of this run whose text layer was taken without reading them.
     sent_up: pages of this run that a retry step's model read too, by the model's name.
     load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for the encoder's graphs.
+    encoder: statistics of the encoder's paths, by name; None where none was needed.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
     wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
     the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
@@ -83,6 +84,7 @@ class RunSummary(InputCounts):
     wall_s: float = 0.0
     load_s: float = 0.0
     capture_s: float = 0.0
+    encoder: dict[str, dict[str, Any]] | None = None
     stages: list[StageUse] = field(default_factory=list)
     num_tokens: int = 0
     num_steps: int = 0
@@ -197,6 +199,7 @@ class RunSummary(InputCounts):
                 f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
                 f"{self._loading()}"
             )
+            lines += encoder_lines(self.encoder)
         lines += worker_lines([asdict(its) for its in self.workers])
         database = shlex.quote(self.database)
         lines.append(

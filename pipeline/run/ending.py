@@ -50,7 +50,7 @@ async def watch(ledger: Ledger, stop: Stop, also: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """What models did in a run; see RunSummary. encoder: statistics of the encoder's paths."""
+    """What models did in a run; see RunSummary."""
 
     load_s: float = 0.0
     capture_s: float = 0.0
@@ -84,12 +84,15 @@ def finish(ledger: Ledger, did: ModelFigures, stages: list[StageUse], code: int,
     summary.stages = stages
     summary.num_tokens, summary.num_steps = did.num_tokens, did.num_steps
     summary.gpu_busy = did.gpu_busy
+    summary.encoder = (
+        None if did.encoder is None else {path: its.summary() for path, its in did.encoder.items()}
+    )
     ledger.writer.call(
         Store.finish_run,
         ledger.run_id,
         exit_code=int(code),
         counts=summary.counts(),
-        encoder=None if did.encoder is None else {path: its.summary() for path, its in did.encoder.items()},
+        encoder=summary.encoder,
         flow=summary.flow(),
     ).result()
 

@@ -98,6 +98,13 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
     for path in listed:
         if path not in encoder.usual_axes:
             LOGGER.warning("encoder.budgets.%s has no effect: tile.mode %s makes no views for it", path, mode)
+    if config.encoder.graphs == "on" and not (encoder.paths and encoder.device.type == "cuda"):
+        reason = (
+            "graphs need an NVIDIA GPU"
+            if encoder.paths
+            else "this model's encoder runs without a graph manager"
+        )
+        LOGGER.warning("encoder.graphs: on has no effect: %s", reason)
     return RunEncoder(encoder, graph_settings(config.encoder))
 
 

@@ -201,7 +201,7 @@ def test_nonsense_is_refused_before_anything_runs() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"graphs": "on"}, {"budgets": "some"}, {"max_items": 0}, {"memory_limit": 0}, {"parity_every": -1},
+        {"graphs": "yes"}, {"budgets": "some"}, {"max_items": 0}, {"memory_limit": 0}, {"parity_every": -1},
         {"parity_tolerance": 1.0}, {"repeats": 0}, {"max_graphs": 0},
     ],
 )  # fmt: skip

@@ -62,7 +62,7 @@ def test_weights_are_counted_once() -> None:
     tensors = [*vision.module.parameters(), *vision.module.buffers()]
     assert encoder.num_bytes == sum(tensor.nbytes for tensor in tensors)
     assert encoder.device == torch.device("cpu")
-    assert list(encoder.usual_axes) == ["image"]
+    assert list(encoder.usual_axes) == ["image", "video"]
 
 
 def test_a_videos_times_come_with_its_tokens() -> None:

@@ -12,8 +12,10 @@ from pipeline.run.runner import run
 from pipeline.stop import Stop
 
 
-@pytest.mark.parametrize(("text", "expected"), [("off", "off"), ("auto", "auto"), ("'off'", "off")])
-def test_a_bare_off_is_a_word(tmp_path: Path, text: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "expected"), [("off", "off"), ("on", "on"), ("auto", "auto"), ("'off'", "off")]
+)
+def test_a_bare_switch_is_a_word(tmp_path: Path, text: str, expected: str) -> None:
     file = tmp_path / "my.yaml"
     file.write_text(f"encoder: {{graphs: {text}}}", encoding="utf-8")
     assert load(str(file)).encoder.graphs == expected
@@ -37,7 +39,7 @@ def test_memory_is_a_number_of_bytes_or_a_size(text: str, num_bytes: int | None)
 @pytest.mark.parametrize(
     ("text", "key", "remedy"),
     [
-        ("encoder.graphs=on", "encoder.graphs", "'auto' or 'off'"),
+        ("encoder.graphs=1", "encoder.graphs", "'auto', 'on' or 'off'"),
         ("encoder.max_items=0", "encoder.max_items", "greater than or equal to 1"),
         ("encoder.dtype=float16", "encoder.dtype", "'bfloat16'"),
         ("encoder.memory_limit=8 apples", "encoder.memory_limit", "such as 8GiB"),

@@ -255,6 +255,14 @@ def test_budgets_for_tiles_that_never_come_are_pointed_out(
     assert caplog.text.count("encoder.budgets.local has no effect: tile.mode tiny") == warnings
 
 
+def test_graphs_that_are_asked_for_in_vain_are_pointed_out(
+    loaded: LoadedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+        open_encoder(loaded, config("encoder.graphs=on"))
+    assert "encoder.graphs: on has no effect: graphs need an NVIDIA GPU" in caplog.text
+
+
 def test_budgets_for_a_path_of_another_family_are_refused(loaded: LoadedModel) -> None:
     with pytest.raises(
         ConfigError, match=r"encoder\.budgets\.slices: this model has no such path; it has global, local"

@@ -41,7 +41,7 @@ MAX_TOKENS = 260
 MORE = {"Unlimited-OCR": 16 * 17 + 1}
 
 
-def _minicpm(version: str) -> Callable[[Path], Path]:
+def minicpm(version: str) -> Callable[[Path], Path]:
     def save(folder: Path) -> Path:
         config = tiny_minicpm.config_json(version)
         tiny_minicpm.save(tiny_minicpm.plain_model(version, config), config, folder)
@@ -51,18 +51,18 @@ def _minicpm(version: str) -> Callable[[Path], Path]:
     return save
 
 
-def _published(model_type: str) -> Callable[[Path], Path]:
+def published(model_type: str) -> Callable[[Path], Path]:
     return lambda folder: tiny_published.save(model_type, folder)
 
 
 MODELS = {
-    "MiniCPM-V 2.5": (_minicpm("2.5"), {"slices"}),
-    "MiniCPM-V 4.5": (_minicpm("4.5"), {"slices"}),
-    "Qwen3-VL": (_published("qwen3_vl"), {"image", "video"}),
-    "Qwen2.5-VL": (_published("qwen2_5_vl"), {"image", "video"}),
-    "LightOnOCR": (_published("lighton_ocr"), {"image"}),
-    "PaddleOCR-VL": (_published("paddleocr_vl"), {"image"}),
-    "HunyuanOCR": (_published("hunyuan_vl"), {"image"}),
+    "MiniCPM-V 2.5": (minicpm("2.5"), {"slices"}),
+    "MiniCPM-V 4.5": (minicpm("4.5"), {"slices"}),
+    "Qwen3-VL": (published("qwen3_vl"), {"image", "video"}),
+    "Qwen2.5-VL": (published("qwen2_5_vl"), {"image", "video"}),
+    "LightOnOCR": (published("lighton_ocr"), {"image"}),
+    "PaddleOCR-VL": (published("paddleocr_vl"), {"image"}),
+    "HunyuanOCR": (published("hunyuan_vl"), {"image"}),
     "Unlimited-OCR": (tiny_unlimited.save, {"global", "local"}),
 }
 
@@ -175,7 +175,7 @@ def read_is_their_own_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
     docs: Path, database: str, tmp_path: Path
 ) -> None:
-    model = _published("granite_docling")(tmp_path / "model")
+    model = published("granite_docling")(tmp_path / "model")
     tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}  # what it begins with
     row = read_one(renamed(model, tags), docs, database)
     title = row["text"]
@@ -189,7 +189,7 @@ def test_what_another_prompt_makes_of_a_page_is_taken_as_written(
     docs: Path, database: str, tmp_path: Path
 ) -> None:
     """The same tokens as above: the table has `<doclang>` for pages, so the markup may mean anything."""
-    model = _published("granite_docling")(tmp_path / "model")
+    model = published("granite_docling")(tmp_path / "model")
     tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}
     row = read_one(renamed(model, tags), docs, database)
     assert row["text"].startswith("<heading><loc_0><loc_0><loc_256><loc_512>cc")
@@ -200,7 +200,7 @@ def test_what_another_prompt_makes_of_a_page_is_taken_as_written(
 def test_what_a_format_has_besides_text_does_not_reach_the_rows(
     docs: Path, database: str, tmp_path: Path
 ) -> None:
-    model = _published("qwen2_5_vl")(tmp_path / "model")
+    model = published("qwen2_5_vl")(tmp_path / "model")
     begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
     row = read_one(renamed(model, begins), docs, database, model_entry="olmOCR 2")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))

@@ -1,6 +1,6 @@
 """CUDA graphs themselves; skipped where there is no CUDA device."""
 
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -39,12 +39,12 @@ class DeepViewPath(ViewPath):
 
 
 class QuickReplays(CudaGraphCapture):
-    """Every graph wins its trial, also on a GPU that others keep busy: these tests are not about speed."""
+    """Every graph wins its trial, also on a GPU that others keep busy: for tests of trials that are not about speed."""
 
-    def measure(self, run: Any, repeats: int) -> float:
-        run()
-        assert isinstance(run, partial)
-        return 0.5 if run.func.__name__ == "replay" else 1.0
+    def measure_in_turn(self, runs: Sequence[Any], repeats: int) -> list[float]:
+        for run in runs:
+            run()
+        return [0.5 if run.func.__name__ == "replay" else 1.0 for run in runs]
 
 
 def test_replays_equal_eager_on_fresh_inputs_out_of_one_pool() -> None:
@@ -122,13 +122,14 @@ class Synchronising(DeepViewPath):
 def test_what_cannot_be_captured_runs_eagerly() -> None:
     device = torch.device("cuda")
     path: ToyPath = Synchronising(device)
-    manager = EncoderGraphManager([path], GraphSettings(max_items=4), device)
+    settings = GraphSettings(graphs="on", max_items=4)
+    manager = EncoderGraphManager([path], settings, device)
     manager.warm_up({"global": [8]})
     assert manager.stats()["global"].left_out == {"8": [64, 32, 16]}
     assert isinstance(path, Synchronising)
     assert manager.encode({"global": [path.unit(8, 0)]})["global"][0].use == "miss"
     after = DeepViewPath(device)
-    fresh = EncoderGraphManager([after], GraphSettings(max_items=4), device)
+    fresh = EncoderGraphManager([after], settings, device)
     fresh.warm_up({"global": [8]})
     assert fresh.encode({"global": [after.unit(8, 0)]})["global"][0].use == "hit"
 
