@@ -82,6 +82,15 @@ class Guard:
             )
         return outputs
 
+    def failed(self, state: AxisGraphs, graph: Graph, error: Exception) -> None:
+        """Drops a graph whose replay raised."""
+        self._give_up(state, graph, "replay", f"cannot be replayed ({' '.join(str(error).split())[:300]})")
+
+    def many(self, path: str, num: int) -> None:
+        """Warns of so many graphs."""
+        message = f"{num} graphs are captured, of every size for each axis of path {path}: list fewer budgets"
+        self._warn(path, "many", message)
+
     def _give_up(self, state: AxisGraphs, graph: Graph, kind: str, reason: str) -> None:
         if state.drop(graph.tokens):
             state.stats.dropped_graphs += 1

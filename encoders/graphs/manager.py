@@ -21,6 +21,9 @@ from encoders.graphs.stats import PathStats
 
 __all__ = ["EncodedUnit", "EncoderGraphManager"]
 
+# More than the sizes of a few axes: each takes a part of a second at the start, and memory.
+_MANY = 64
+
 
 class EncoderGraphManager:
     """Runs each path's units in full batches, through graphs where they were measured to win.
@@ -201,6 +204,9 @@ class EncoderGraphManager:
                 outputs = state.runner.replay(graph, units)
             except torch.OutOfMemoryError:  # no room for its outputs: there may be for half as many
                 graph, use = None, "eager"
+            except Exception as error:
+                self._guard.failed(state, graph, error)
+                graph, use = None, "eager"
         if graph is None:
             outputs = state.runner.eager(units)
             stats.eager_batches += 1
@@ -238,9 +244,12 @@ class EncoderGraphManager:
 
         The memory of a graph that is left out comes back only when all graphs are freed: they are captured again then.
         """
-        if store.add(size, self._room()) or (self._room() or 0) >= 0:
-            return
+        added = store.add(size, self._room())
         stores = [state.store for state in self._axes.values() if state.store is not None]
+        if (num := sum(len(its.graphs) for its in stores)) > _MANY:
+            self._guard.many(store.path.name, num)
+        if added or (self._room() or 0) >= 0:
+            return
         freed = [(its, kept) for its in stores for kept in its.graphs]
         for its, kept in freed:
             its.drop(kept)

@@ -40,6 +40,9 @@ class PathStats:
     budgets: dict[str, list[int]] = field(default_factory=dict)
     left_out: dict[str, list[int]] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{self.hits} hits, {self.misses} misses, {self.eager} eager, padding {self.padding_share:.1%}"
+
     @property
     def units(self) -> int:
         return self.hits + self.misses + self.eager

@@ -25,6 +25,8 @@ LOGGER = logging.getLogger("ocrbatch")
 CAPTURE_AFTER = 16
 # Of an encoder of at most this size, a GPU computes any batch faster than the host launches it: all are worth a graph.
 _SMALL_BYTES = 256 << 20
+# Batches from one line of statistics in the log to the next.
+_TELL_EVERY = 100
 
 
 class PathsEncoder:
@@ -72,6 +74,7 @@ class RunEncoder(PathsEncoder):
         if encoder.num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
         self._earlier: dict[str, PathStats] = {}
+        self._num_batches = 0
         # Of an encoder without paths, which no manager runs.
         self._others = {} if encoder.paths else {name: PathStats() for name in encoder.path_names}
         super().__init__(encoder, _manager(encoder, self._settings))
@@ -119,7 +122,14 @@ class RunEncoder(PathsEncoder):
             self._go_on_eagerly(error)
 
     def begin_batch(self) -> None:
-        """Captures graphs for sizes that have come often enough. Call it before each batch."""
+        """Captures graphs for sizes that have come often enough. Call it before each batch.
+
+        Logs the statistics now and then.
+        """
+        if self._num_batches and self._num_batches % _TELL_EVERY == 0:
+            counts = "; ".join(f"{name} {stats}" for name, stats in self.stats().items() if stats.units)
+            LOGGER.info("encoder after %d batches: %s", self._num_batches, counts)
+        self._num_batches += 1
         start = time.perf_counter()
         try:
             captured = self._manager.capture_due()

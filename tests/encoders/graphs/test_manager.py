@@ -68,7 +68,7 @@ def test_units_are_pooled_and_the_padding_counted() -> None:
     manager.encode({"global": [path.unit(8, seed) for seed in range(23)]})
     stats = manager.stats()["global"]
     assert stats.budgets == {"8": [16, 32, 64, 128]}
-    assert stats.replays == 3
+    assert (stats.hits, stats.replays) == (23, 3), "hits are units, not replays"
     assert (stats.replayed_tokens, stats.padding_tokens) == (23 * 16, 16)
     assert stats.padding_share == pytest.approx(1 / 24)
     assert stats.graph_bytes == 8 * 64 + 8 * 16 * 5 * 4 + 8 * 2
@@ -88,6 +88,27 @@ def test_what_is_returned_is_a_copy() -> None:
     for name, value in first[0].outputs.items():
         assert torch.equal(value, kept[name])
     assert not torch.equal(first[0].outputs["tokens"], second[0].outputs["tokens"])
+
+
+def test_a_video_is_one_hit_however_many_frames_it_has() -> None:
+    path = SequencePath()
+    manager = manager_of(path)
+    manager.warm_up({"sequences": ["any"]})
+    manager.encode({"sequences": [path.unit([2, 2, 2], 0), path.unit([4], 1)]})
+    stats = manager.stats()["sequences"]
+    assert (stats.hits, stats.units) == (2, 2)
+
+
+def test_many_graphs_are_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    path = ViewPath()
+    manager = manager_of(path, settings=GraphSettings(max_items=8))
+    with caplog.at_level(logging.WARNING):
+        manager.warm_up({"global": [2 * side for side in range(1, 17)]})
+        assert not caplog.text, "16 axes of 4 graphs"
+        manager.warm_up({"global": [34]})
+        manager.warm_up({"global": [36]})
+    assert caplog.text.count("65 graphs are captured, of every size for each axis of path global") == 1
+    assert caplog.text.count("graphs are captured") == 1
 
 
 def test_a_path_without_units_does_nothing() -> None:

@@ -42,6 +42,27 @@ def test_what_a_write_leaves_behind_is_padded_again(path: GraphPath, units: Sequ
         assert torch.equal(used.inputs[name], tensor), name
 
 
+@pytest.mark.parametrize(("path", "units"), UNITS, ids=lambda value: getattr(value, "name", ""))
+def test_inputs_as_large_as_the_buffers_are_copied_all_the_same(
+    path: GraphPath, units: Sequence[Unit]
+) -> None:
+    budget = sum(unit.tokens for unit in units)
+    buffers, fresh = (StaticBuffers(path, units[0].axis, budget, CPU) for _ in range(2))
+    kept = [{name: value.clone() for name, value in unit.inputs.items()} for unit in units]
+    buffers.write(units)
+    places = {value.data_ptr() for value in buffers.inputs.values()}
+    for turned in (units[::-1], units[:1]):
+        buffers.write(turned)
+    fresh.write(units[:1])
+    for unit, before in zip(units, kept, strict=True):
+        for name, value in unit.inputs.items():
+            assert torch.equal(value, before[name])
+            assert value.data_ptr() not in places
+    for name, value in fresh.inputs.items():
+        assert torch.equal(buffers.inputs[name], value), name
+        assert buffers.inputs[name].data_ptr() in places
+
+
 def test_smaller_graphs_read_prefixes() -> None:
     buffers = StaticBuffers(VIEWS, 8, 64, CPU)
     small = buffers.prefix(32)["pixels"]
@@ -70,6 +91,12 @@ def test_a_unit_must_be_made_for_its_path() -> None:
             check_units(VIEWS, [unit], {})
     with pytest.raises(UnitError, match="multiple of 2"):
         check_units(SEQUENCES, [SEQUENCES.unit([3], 0)], {})
+    for path, empty in (
+        (VIEWS, Unit(tokens=0, axis=8, inputs=good.inputs)),
+        (SEQUENCES, SEQUENCES.unit([], 0)),
+    ):
+        with pytest.raises(UnitError, match=f"path {path.name}, axis {empty.axis}: 0 tokens"):
+            check_units(path, [empty], {})
 
 
 def test_room_is_counted_for_every_input() -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from encoders.graphs.capturing.capture import Graph
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Tensors
 from encoders.graphs.settings import GraphSettings
@@ -181,6 +182,66 @@ def test_a_graph_that_cannot_be_captured_leaves_eager(caplog: pytest.LogCaptureF
     assert manager.stats()["sequences"].left_out == {"any": [64, 32, 16, 8, 4, 2]}
     assert manager.stats()["sequences"].graph_bytes == 0
     assert "not permitted" in caplog.text
+
+
+class OneFails(ToyCapture):
+    """The graph of so many views cannot be captured."""
+
+    num_views = 0
+
+    def capture(self, path, axis, tokens, buffers):  # type: ignore[no-untyped-def]
+        if tokens == 16 * self.num_views:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return super().capture(path, axis, tokens, buffers)
+
+
+@pytest.mark.parametrize("num_views", [1, 2, 4, 8])
+def test_a_size_that_cannot_be_captured_leaves_the_others(num_views: int) -> None:
+    path = ViewPath()
+    capture = OneFails(path.clock)
+    capture.num_views = num_views
+    manager = EncoderGraphManager([path], GraphSettings(max_items=8), CPU, capture)
+    manager.warm_up({"global": [8]})
+    stats = manager.stats()["global"]
+    assert stats.left_out == {"8": [16 * num_views]}
+    assert stats.budgets == {"8": [16 * each for each in (1, 2, 4, 8) if each != num_views]}
+    assert (stats.hits, stats.misses, stats.eager, stats.replays, stats.padding_tokens) == (0, 0, 0, 0, 0)
+    for count in (1, 2, 3, 8):
+        units = [path.unit(8, seed) for seed in range(count)]
+        assert_as_alone(path, units, manager.encode({"global": units})["global"])
+    assert stats.hits >= 6, "of the others"
+
+
+class FailsOnce(ToyCapture):
+    """A replay raises when its inputs are written already."""
+
+    fails = False
+
+    def replay(self, graph: Graph) -> None:
+        if self.fails:
+            self.fails = False
+            raise RuntimeError("CUDA error: invalid\nresource handle")
+        super().replay(graph)
+
+
+def test_a_replay_that_raises_runs_eagerly_on_the_same_inputs(caplog: pytest.LogCaptureFixture) -> None:
+    path = ViewPath()
+    capture = FailsOnce(path.clock)
+    manager = EncoderGraphManager([path], GraphSettings(max_items=4), CPU, capture)
+    manager.warm_up({"global": [8]})
+    units = [path.unit(8, seed) for seed in range(7)]
+    kept = [unit.inputs["pixels"].clone() for unit in units]
+    capture.fails = True
+    encoded = manager.encode({"global": units})["global"]
+    assert_as_alone(path, units, encoded)
+    assert [unit.use for unit in encoded] == ["eager"] * 4 + ["miss"] * 3
+    assert all(torch.equal(unit.inputs["pixels"], before) for unit, before in zip(units, kept, strict=True))
+    stats = manager.stats()["global"]
+    assert (stats.dropped_graphs, stats.budgets, stats.hits) == (1, {"8": [16, 32]}, 0)
+    assert "cannot be replayed (CUDA error: invalid resource handle): it is not used any more" in caplog.text
+    encoded = manager.encode({"global": units[:2]})["global"]
+    assert_as_alone(path, units[:2], encoded)
+    assert {unit.use for unit in encoded} == {"hit"}
 
 
 def test_more_frames_than_the_buffers_hold_run_eagerly() -> None:

@@ -115,6 +115,20 @@ def test_a_trickle_of_small_batches_gets_its_graphs(
     encoder.close()
 
 
+def test_statistics_are_logged_every_hundred_batches(
+    loaded: LoadedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder = open_encoder(loaded, config())
+    encode(encoder)
+    with caplog.at_level(logging.INFO, logger="ocrbatch"):
+        for _ in range(202):
+            encoder.begin_batch()
+    counts = "global 0 hits, 0 misses, 3 eager, padding 0.0%; local 0 hits, 0 misses, 4 eager, padding 0.0%"
+    assert [entry.getMessage() for entry in caplog.records] == [
+        f"encoder after {number} batches: {counts}" for number in (100, 200)
+    ]
+
+
 @pytest.mark.parametrize("is_small", [False, True])
 def test_large_batches_are_captured_for_a_small_encoder_alone(
     loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch, *, is_small: bool

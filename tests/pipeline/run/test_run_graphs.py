@@ -17,6 +17,8 @@ from PIL import Image
 
 from ocr.checkpoints.checkpoint import save as save_checkpoint
 from pipeline.config.schema import Config
+from pipeline.device.run_encoder import RunEncoder
+from pipeline.device.startup import loading
 from pipeline.reports.summary import RunSummary
 from pipeline.stages import decode
 from pipeline.stages.localize import ReadPage
@@ -113,6 +115,28 @@ def test_tokens_are_those_of_a_run_without_graphs(
     told = [line for line in summary.lines(verbose=True) if line.startswith("encoder ")]
     assert len(told) == len(case.paths)
     assert all(": all replayed; padding " in line for line in told)
+
+
+def test_graphs_are_there_before_the_cache_of_keys_and_values_is_sized(
+    docs: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache takes a share of the memory that is free."""
+    order: list[str] = []
+    warm_up, open_paged = RunEncoder.warm_up, loading.open_paged
+
+    def captured(self: RunEncoder) -> None:
+        warm_up(self)
+        order.append("captured")
+
+    def opened(*arguments: Any) -> Any:
+        order.append("opened")
+        return open_paged(*arguments)
+
+    monkeypatch.setattr(RunEncoder, "warm_up", captured)
+    monkeypatch.setattr(loading, "open_paged", opened)
+    Image.effect_noise((90, 60), 90).save(docs / "a.png")
+    run_quietly(config)
+    assert order == ["captured", "opened"]
 
 
 def read(
