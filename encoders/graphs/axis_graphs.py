@@ -61,7 +61,7 @@ class AxisGraphs:
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
         """Returns the units as batches, and counts what was requested, so that budgets can be chosen later."""
         sizes, tokens = self.sizes, [unit.tokens for unit in units]
-        most = self.path.most_tokens(self.axis, self._settings.max_items)
+        most = self.path.most_tokens(self.axis)
         bound = (sizes if self._settings.graphs == "on" else self.wanted)[-1] if sizes else most
         latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
         if self._on_demand and sum(tokens) > max(sizes, default=0):
@@ -70,7 +70,7 @@ class AxisGraphs:
         if bound:
             full, rest = divmod(sum(tokens), bound)
             self.observed.update({bound: full, rest: 1} if rest else {bound: full})
-        items, max_items = [unit.items for unit in units], self._settings.max_items
+        items, max_items = [unit.items for unit in units], self.path.max_items
         bounds = Bounds(max_tokens=bound, max_items=max_items, sizes=sizes)
         batches = pack(tokens, bounds, items=items, latencies=latencies)
         if latencies is None or any(batch.size is not None for batch in batches):
@@ -196,10 +196,10 @@ def wanted_sizes(
     """
     if chosen is None:
         make = budgets.generate_finely if settings.budgets_of(path.name) == "auto" else budgets.generate
-        sizes = make(path.unit_tokens(axis), path.most_tokens(axis, settings.max_items))
+        sizes = make(path.unit_tokens(axis), path.most_tokens(axis))
     else:
         sizes = list(chosen)
-    held = sorted({path.captured_tokens(axis, size, settings.max_items) for size in sizes} - {0})
+    held = sorted({path.captured_tokens(axis, size) for size in sizes} - {0})
     if chosen is not None and settings.memory_limit is not None:
         for size in held:
             needed = sum(like.nbytes for like in path.buffers(axis, size, META).values())

@@ -86,6 +86,11 @@ class Guard:
         """Drops a graph whose replay raised."""
         self._give_up(state, graph, "replay", f"cannot be replayed ({' '.join(str(error).split())[:300]})")
 
+    def oversize(self, path: str, items: int, most: int) -> None:
+        """Warns of a unit of more items than graphs have room for."""
+        reason = f"runs alone and without a graph, as {most} are the most: raise max_frames"
+        self._warn(path, "oversize", f"path {path}: a unit of {items} frames {reason}")
+
     def many(self, path: str, num: int) -> None:
         """Warns of so many graphs."""
         message = f"{num} graphs are captured, of every size for each axis of path {path}: list fewer budgets"

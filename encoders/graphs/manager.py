@@ -46,6 +46,8 @@ class EncoderGraphManager:
         capture: Capture | None = None,
         staging: Staging | None = None,
     ) -> None:
+        for path in paths:
+            path.limit(settings)
         self._paths = {path.name: path for path in paths}
         if len(self._paths) != len(paths):
             raise GraphSettingsError(f"two paths have one name: {[path.name for path in paths]}")
@@ -176,6 +178,9 @@ class EncoderGraphManager:
         """Launches all batches of a path; returns its units by index. Appends the replays, to be checked later."""
         path = self._paths[name]
         done: dict[int, EncodedUnit] = {}
+        most = max((unit.items for unit in units), default=0)
+        if most > path.max_items and self._capture is not None:
+            self._guard.oversize(name, most, path.max_items)
         for axis, indices in by_axis(units).items():
             state = self._state(name, axis)
             for batch in state.plan([units[index] for index in indices]):

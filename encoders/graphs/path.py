@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.graphs.errors import UnitError
+from encoders.graphs.settings import GraphSettings
 
 Tensors = dict[str, Tensor]
 Use = Literal["hit", "miss", "eager"]
@@ -23,7 +24,7 @@ class Unit:
 
     tokens: output tokens, which budgets count. axis: units of different axes share neither a batch nor a graph (a
     view's size, a cap of the patch grid). inputs: tensors whose first dimension is the unit's own length. items: how
-    many it counts as under max_items (a video: its frames).
+    many it counts as under its path's max_items (a video: its frames).
     """
 
     tokens: int
@@ -44,17 +45,25 @@ class EncodedUnit:
 
 
 class GraphPath(ABC):
-    """One independent set of graphs. least_tokens: the smallest unit, which every budget must have room for."""
+    """One independent set of graphs. least_tokens: the smallest unit, which every budget must have room for.
+
+    max_items: most items in a batch; a unit of more runs alone, without a graph.
+    """
 
     name: str
     least_tokens: int
+    max_items: int = 32
+
+    def limit(self, settings: GraphSettings) -> None:
+        """Takes over max_items from the settings of a manager, before it uses the path."""
+        self.max_items = settings.max_items
 
     @abstractmethod
     def unit_tokens(self, axis: Hashable) -> int:
         """Returns the number of tokens that captured sizes of this axis are multiples of."""
 
     @abstractmethod
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
+    def most_tokens(self, axis: Hashable) -> int:
         """Returns the tokens of the largest batch worth capturing, where the user sets no budgets."""
 
     @abstractmethod
@@ -87,7 +96,7 @@ class GraphPath(ABC):
         """Returns further tensors that a graph reads, made from watched ones; valid as long as those, if kept alive."""
         return ()
 
-    def captured_tokens(self, axis: Hashable, budget: int, max_items: int) -> int:
+    def captured_tokens(self, axis: Hashable, budget: int) -> int:
         """Returns how many tokens a graph of this budget can hold, 0 if none. Equal answers are one graph."""
         unit = self.unit_tokens(axis)
         return budget // unit * unit
@@ -137,12 +146,12 @@ class GraphPath(ABC):
 class UniformPath(GraphPath):
     """A path whose units of one axis all have the same number of tokens and one row of every output."""
 
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
-        return max_items * self.unit_tokens(axis)
+    def most_tokens(self, axis: Hashable) -> int:
+        return self.max_items * self.unit_tokens(axis)
 
-    def captured_tokens(self, axis: Hashable, budget: int, max_items: int) -> int:
+    def captured_tokens(self, axis: Hashable, budget: int) -> int:
         unit = self.unit_tokens(axis)
-        return min(budget // unit, max_items) * unit
+        return min(budget // unit, self.max_items) * unit
 
     def rows(self, name: str, unit: Unit) -> int:
         return 1

@@ -18,7 +18,8 @@ class GraphSettings:
         eagerly.
     budgets: tokens of the graphs, a list for each path by its name. "auto" in place of one list, or of all of them,
         chooses from the sizes observed; None, or no entry, generates sizes that double.
-    max_items: most units in a batch. max_graphs: most graphs for a path and axis where sizes are chosen.
+    max_items: most units in a batch. max_frames: most frames of videos in one, which their graphs have room for.
+    max_graphs: most graphs for a path and axis where sizes are chosen.
     memory_limit: bytes for graphs and their buffers, None for no limit. Two slots for staged input, each as large as
         the largest batch, come on top.
     parity_every: one replay in this many is compared with eager; 0 for none.
@@ -33,6 +34,7 @@ class GraphSettings:
     graphs: Literal["auto", "on", "off"] = "auto"
     budgets: Mapping[str, Budgets] | Literal["auto"] | None = None
     max_items: int = 32
+    max_frames: int = 64
     max_graphs: int = 8
     memory_limit: int | None = None
     parity_every: int = 1000
@@ -50,7 +52,7 @@ class GraphSettings:
             raise GraphSettingsError(f"graphs is {self.graphs!r}: set it to auto, on or off")
         if isinstance(self.budgets, str) and self.budgets != "auto":
             raise GraphSettingsError(f"budgets is {self.budgets!r}: give a list for each path, or auto")
-        for name in ("max_items", "max_graphs", "repeats"):
+        for name in ("max_items", "max_frames", "max_graphs", "repeats"):
             if getattr(self, name) < 1:
                 raise GraphSettingsError(f"{name} is {getattr(self, name)}: it must be at least 1")
         if self.capture_after is not None and self.capture_after < 1:

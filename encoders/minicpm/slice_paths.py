@@ -70,11 +70,11 @@ class SlicePath(UniformPath):
     def unit_tokens(self, axis: Hashable) -> int:
         return self.least_tokens
 
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
-        return max(1, max_items // _tier(axis).frames) * self.least_tokens
+    def most_tokens(self, axis: Hashable) -> int:
+        return max(1, self.max_items // _tier(axis).frames) * self.least_tokens
 
-    def captured_tokens(self, axis: Hashable, budget: int, max_items: int) -> int:
-        return min(budget // self.least_tokens, max_items // _tier(axis).frames) * self.least_tokens
+    def captured_tokens(self, axis: Hashable, budget: int) -> int:
+        return min(budget // self.least_tokens, self.max_items // _tier(axis).frames) * self.least_tokens
 
     def check(self, unit: Unit) -> None:
         frames = _tier(unit.axis).frames

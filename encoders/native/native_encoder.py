@@ -22,8 +22,7 @@ class NativeEncoder(VisionEncoder):
 
     An image is a page's global view, of a size that its family's resizing gives; a video its local views: its frames,
     with an empty global view. The tokens' note is the VisionGrid; without views there are none, and no note.
-    max_frames: that a graph has room for, at least max_items of the manager's settings. max_tokens, least_tokens: as
-    PatchPath has them.
+    max_tokens, least_tokens: as PatchPath has them.
     """
 
     def __init__(
@@ -31,17 +30,13 @@ class NativeEncoder(VisionEncoder):
         vision: PatchVision,
         *,
         videos: bool = False,
-        max_frames: int = 64,
         max_tokens: int | None = None,
         least_tokens: int = 64,
     ) -> None:
         kinds: tuple[Kind, ...] = ("image", "video") if videos else ("image",)
         self._vision = vision
         self._by_kind = {
-            kind: PatchPath(
-                kind, vision, max_frames=max_frames, max_tokens=max_tokens, least_tokens=least_tokens
-            )
-            for kind in kinds
+            kind: PatchPath(kind, vision, max_tokens=max_tokens, least_tokens=least_tokens) for kind in kinds
         }
         self.paths = tuple(self._by_kind.values())
 

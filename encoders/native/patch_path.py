@@ -15,6 +15,7 @@ from torch import Tensor
 
 from encoders.graphs.errors import UnitError
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
+from encoders.graphs.settings import GraphSettings
 from encoders.native.grid_plans import image_plan, video_plan
 from encoders.native.patch_vision import PatchVision
 from encoders.native.vision_grid import Kind, VisionGrid
@@ -31,9 +32,9 @@ _SEQUENCE_TOKENS, _LEAST_SEQUENCES = 32, 8
 class PatchPath(GraphPath):
     """The path of images, one a unit, or of videos. Outputs: tokens [N, D_out * (1 + deepstack features)].
 
-    max_frames: sequences that the largest graphs have room for: images, or temporal patches of videos. At least
-    max_items of the manager's settings, or full batches find no graph. max_tokens: of the largest batch, unless the
-    user sets budgets; by default 8192 (32,768 patches), on a CPU one unit, as it gains nothing from larger batches.
+    Items are sequences: images, or temporal patches of videos (frames, or pairs of them). max_tokens: of the largest
+    batch, unless the user sets budgets; by default 8192 (32,768 patches), on a CPU one unit, as it gains nothing from
+    larger batches.
     least_tokens: what budgets are multiples of. A unit's note is its VisionGrid.
     """
 
@@ -42,13 +43,11 @@ class PatchPath(GraphPath):
         name: Kind,
         vision: PatchVision,
         *,
-        max_frames: int = 64,
         max_tokens: int | None = None,
         least_tokens: int = 64,
     ) -> None:
         self.name: Kind = name
         self.least_tokens = least_tokens
-        self._max_frames = max_frames
         self._max_tokens = max_tokens
         self._vision = vision
         self._geometry = vision.geometry
@@ -59,7 +58,10 @@ class PatchPath(GraphPath):
     def unit_tokens(self, axis: Hashable) -> int:
         return self.least_tokens
 
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
+    def limit(self, settings: GraphSettings) -> None:
+        self.max_items = settings.max_frames if self.name == "video" else settings.max_items
+
+    def most_tokens(self, axis: Hashable) -> int:
         if self._max_tokens is not None:
             return self._max_tokens
         return self.least_tokens if self._vision.device.type == "cpu" else 8192
@@ -112,7 +114,7 @@ class PatchPath(GraphPath):
 
     def examples(self, axis: Hashable, tokens: int) -> list[Unit]:
         """Returns images of up to 2,048 tokens, about square, or one video with frames of up to 256."""
-        count = min(-(-tokens // _EXAMPLE_TOKENS[self.name]), self._max_frames)
+        count = min(-(-tokens // _EXAMPLE_TOKENS[self.name]), self.max_items)
         rows = math.isqrt(tokens // count)
         side = self._geometry.token_px
         frames = count * self._patch_frames
@@ -176,7 +178,7 @@ class PatchPath(GraphPath):
 
         In a graph of 1,024 tokens, 64 of them made attention a fifth slower on an H200 than one did.
         """
-        return min(self._max_frames, max(_LEAST_SEQUENCES, budget // _SEQUENCE_TOKENS))
+        return min(self.max_items, max(_LEAST_SEQUENCES, budget // _SEQUENCE_TOKENS))
 
     def _max_windows(self, budget: int) -> int:
         """Returns the windows that a graph has room for: half full ones, and one more for each image."""

@@ -62,6 +62,7 @@ output_json_option = click.option(
 @_count("--num-warmups", 3, "Untimed warm-up batches in every arm.", least=0)
 @_count("--batch-size", 1, "Pages encoded at once.")
 @_count("--max-items", 32, "Most views in a batch.")
+@_count("--max-frames", 64, "Most frames of videos in a batch.")
 @click.option(
     "--budgets",
     type=click.Choice(["default", "auto", "fitted"]),

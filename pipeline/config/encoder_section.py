@@ -31,10 +31,11 @@ class EncoderConfig(Section):
     graphs: Annotated[Literal["auto", "on", "off"], SWITCH] = "auto"
     budgets: dict[str, list[int]] | Literal["auto"] | None = None
     max_items: int = Field(default=32, ge=1)
+    max_frames: int = Field(default=64, ge=1)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     memory_limit: int | None = None
     operational: ClassVar[frozenset[str]] = frozenset(
-        {"graphs", "budgets", "max_items", "dtype", "memory_limit"}
+        {"graphs", "budgets", "max_items", "max_frames", "dtype", "memory_limit"}
     )
 
     @field_validator("budgets", mode="before")
@@ -84,6 +85,7 @@ def graph_settings(config: EncoderConfig, mode: Mode | None = None) -> GraphSett
             graphs=config.graphs,
             budgets=config.budgets,
             max_items=config.max_items,
+            max_frames=config.max_frames,
             memory_limit=config.memory_limit,
         )
     except GraphSettingsError as error:

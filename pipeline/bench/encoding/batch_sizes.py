@@ -7,6 +7,7 @@ from itertools import chain, product
 from encoders.graphs.batching import budgets
 from encoders.graphs.batching.packing import Bounds, pack
 from encoders.graphs.path import Unit
+from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder, VisionEncoder
 
@@ -14,7 +15,9 @@ from encoders.vision_encoder import PageEncoder, VisionEncoder
 Histogram = Mapping[tuple[str, Hashable], Mapping[int, int]]
 
 
-def batch_sizes(encoder: PageEncoder, batches: Sequence[Sequence[PageViews]], max_items: int) -> Histogram:
+def batch_sizes(
+    encoder: PageEncoder, batches: Sequence[Sequence[PageViews]], settings: GraphSettings
+) -> Histogram:
     """Returns how often batches of each number of tokens will be encoded, by path and axis.
 
     batches: of pages that are encoded together. Units that no batch holds are left out: they run alone, eagerly.
@@ -22,12 +25,14 @@ def batch_sizes(encoder: PageEncoder, batches: Sequence[Sequence[PageViews]], ma
     seen: dict[tuple[str, Hashable], Counter[int]] = {}
     if not isinstance(encoder, VisionEncoder):  # it forms its units as it encodes
         return {}
+    for path in encoder.paths:
+        path.limit(settings)
     for pages, path in product(batches, encoder.paths):
         by_axis: dict[Hashable, list[Unit]] = {}
         for unit in chain.from_iterable(encoder.units(path.name, pages)):
             by_axis.setdefault(unit.axis, []).append(unit)
         for axis, units in by_axis.items():
-            bounds = Bounds(max_tokens=path.most_tokens(axis, max_items), max_items=max_items)
+            bounds = Bounds(max_tokens=path.most_tokens(axis), max_items=path.max_items)
             packed = pack([unit.tokens for unit in units], bounds, items=[unit.items for unit in units])
             inside = [batch.tokens for batch in packed if batch.tokens <= bounds.max_tokens]
             seen.setdefault((path.name, axis), Counter()).update(inside)

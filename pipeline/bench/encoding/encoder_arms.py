@@ -103,7 +103,7 @@ class ManagedArm(Arm):
         """Captures the graphs of all axes that occur. Budgets that are "auto" are chosen for just these batches."""
         if not self.has_graphs:
             return
-        seen = batch_sizes(self._encoder, batches, self.settings.max_items)
+        seen = batch_sizes(self._encoder, batches, self.settings)
         axes: dict[str, list[Hashable]] = {}
         for name, axis in sorted(seen, key=str):
             axes.setdefault(name, []).append(axis)

@@ -41,8 +41,8 @@ class BenchSettings:
     """The settings of `ocrbatch bench encoder`. pages: a folder; None draws random images from the buckets.
 
     batch_size: requests that are encoded at once, with their views pooled; they share the time equally.
-    max_items: most views in a batch. budgets: of the graphs; "auto" chooses from the requests by measured
-    latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
+    max_items, max_frames: most views, or frames of videos, in a batch. budgets: of the graphs; "auto" chooses from the
+    requests by measured latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
     place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit.
     """
 
@@ -56,6 +56,7 @@ class BenchSettings:
     max_tiles: int = 6
     batch_size: int = 1
     max_items: int = 32
+    max_frames: int = 64
     budgets: Literal["default", "auto", "fitted"] = "default"
     buckets: dict[Size, float]
     pages: str | None = None
@@ -167,12 +168,14 @@ def graph_settings_for(
     settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
 ) -> GraphSettings:
     """Returns the graphs' settings; "fitted" sizes are those of these requests."""
-    graphs = GraphSettings(max_items=settings.max_items, memory_limit=settings.memory_limit)
+    graphs = GraphSettings(
+        max_items=settings.max_items, max_frames=settings.max_frames, memory_limit=settings.memory_limit
+    )
     if settings.budgets == "auto":
         return replace(graphs, budgets="auto")
     if settings.budgets == "fitted":
         batches = [views_of(batch) for batch in batches_of(requests, settings.batch_size)]
-        seen = batch_sizes(subject.encoder, batches, settings.max_items)
+        seen = batch_sizes(subject.encoder, batches, graphs)
         return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
     return graphs
 

@@ -175,7 +175,7 @@ class SequencePath(ToyPath):
     def unit_tokens(self, axis: Hashable) -> int:
         return 2
 
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
+    def most_tokens(self, axis: Hashable) -> int:
         return self.most
 
     def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:

@@ -31,8 +31,8 @@ def page_of(image: UInt8Array) -> PageViews:
 class Through:
     """A model's encoder with a manager; graphs of 16 and 64 tokens always win."""
 
-    def __init__(self, family: str, model: object, capture: Capture | None, max_frames: int = 8) -> None:
-        self.encoder = NativeEncoder(vision_of(family, model), max_frames=max_frames, least_tokens=4)
+    def __init__(self, family: str, model: object, capture: Capture | None) -> None:
+        self.encoder = NativeEncoder(vision_of(family, model), least_tokens=4)
         settings = GraphSettings(budgets={"image": [16, 64]}, max_items=8, repeats=1)
         self.manager = EncoderGraphManager(self.encoder.paths, settings, CPU, capture)
         self.manager.warm_up(dict(self.encoder.usual_axes))
@@ -93,7 +93,7 @@ def test_replays_equal_transformers_whatever_ran_before(family: str) -> None:
 def test_padding_may_hold_anything(family: str) -> None:
     """Poison in every input behind the units, and the same tokens to the bit."""
     model = tiny_model(family)
-    path = PatchPath("image", vision_of(family, model), max_frames=6, least_tokens=4)
+    path = PatchPath("image", vision_of(family, model), least_tokens=4)
     units = [path.unit(torch.from_numpy(draw(*size))[None]) for size in ((3, 2), (2, 2))]
     clean, dirty = written(path, units), written(path, units)
     rows = input_rows(path, units)

@@ -36,10 +36,12 @@ CPU = torch.device("cpu")
 BUDGETS = {"image": [16, 64], "video": [16, 64]}
 
 
-def manager_of(vision: QwenVision, max_frames: int = 8) -> tuple[EncoderGraphManager, dict[str, PatchPath]]:
+def manager_of(
+    vision: QwenVision, max_items: int = 8, max_frames: int = 8
+) -> tuple[EncoderGraphManager, dict[str, PatchPath]]:
     """A manager with warm graphs of 16 and 64 tokens for each path; they always win."""
-    encoder = NativeEncoder(vision, videos=True, max_frames=max_frames, least_tokens=4)
-    settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=1)
+    encoder = NativeEncoder(vision, videos=True, least_tokens=4)
+    settings = GraphSettings(budgets=BUDGETS, max_items=max_items, max_frames=max_frames, repeats=1)
     manager = EncoderGraphManager(encoder.paths, settings, CPU, Winning())
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
     return manager, {path.name: path for path in encoder.paths if isinstance(path, PatchPath)}
@@ -85,7 +87,7 @@ def test_both_modalities_through_one_manager(model: str) -> None:
 def test_padding_may_hold_anything(model: str, kind: Kind) -> None:
     """vLLM #57136: poison in every input behind the units, and the same tokens to the bit."""
     vision = tiny_vision(model)
-    path = PatchPath(kind, vision, max_frames=6, least_tokens=4)
+    path = PatchPath(kind, vision, least_tokens=4)
     frames = [draw(3, 3, 2), draw(2, 2, 2)] if kind == "video" else [draw(1, 3, 2), draw(1, 2, 2)]
     units = [path.unit(its) for its in frames]
     clean, dirty = written(path, units), written(path, units)
@@ -114,7 +116,9 @@ def written(path: PatchPath, units: Sequence[Unit]) -> Tensors:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_more_frames_than_a_graph_has_room_for_run_eagerly(model: str) -> None:
+def test_more_frames_than_a_graph_has_room_for_run_eagerly(
+    model: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """vllm-omni #7650: an overflow of frames raised. The other path, and fewer frames, still find their graphs."""
     vision = tiny_vision(model)
     manager, paths = manager_of(vision, max_frames=3)
@@ -123,8 +127,12 @@ def test_more_frames_than_a_graph_has_room_for_run_eagerly(model: str) -> None:
         "video": [draw(7, 2, 2), draw(40, 1, 1)],
     }
     encoded = encode(manager, paths, frames)
-    assert [unit.use for unit in encoded["image"]] == ["miss"] * 5
+    assert [unit.use for unit in encoded["image"]] == ["hit"] * 5, "of which max_items counts"
     assert [unit.use for unit in encoded["video"]] == ["miss", "miss"]
+    told = (
+        "path video: a unit of 20 frames runs alone and without a graph, as 3 are the most: raise max_frames"
+    )
+    assert [entry.getMessage() for entry in caplog.records] == [told], "once"
     for kind, units in frames.items():
         assert_equal(vision, encoded[kind], units)
     few: dict[Kind, list[Tensor]] = {"image": frames["image"][:3], "video": [draw(6, 2, 2)]}
@@ -137,7 +145,7 @@ def test_more_frames_than_a_graph_has_room_for_run_eagerly(model: str) -> None:
 def test_more_windows_than_a_graph_has_room_for_run_eagerly() -> None:
     """Images one token wide: a window holds 3 tokens, where it has room for 9."""
     vision = tiny_vision("qwen2_5")
-    manager, paths = manager_of(vision, max_frames=1)
+    manager, paths = manager_of(vision, max_items=1)
     (thin,) = encode(manager, paths, {"image": [draw(1, 1, 63)]})["image"]
     assert thin.use == "miss"
     assert_equal(vision, [thin], [draw(1, 1, 63)])
@@ -167,7 +175,7 @@ def test_changed_weights_are_noticed() -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["image", "video"])
 def test_examples_fit_the_graph_that_they_time(model: str, kind: Kind) -> None:
-    path = PatchPath(kind, tiny_vision(model), max_frames=8)
+    path = PatchPath(kind, tiny_vision(model))
     for tokens in (64, 192, 1000, 4096):
         units = path.examples(AXIS, tokens)
         assert 0.9 * tokens <= sum(unit.tokens for unit in units) <= tokens
@@ -224,8 +232,8 @@ def test_graphs_on_a_gpu_equal_transformers(model: str) -> None:
     device = torch.device("cuda")
     exact = tiny_module(model)
     vision = QwenVision(tiny_module(model).to(device, torch.bfloat16), mean=MEAN, std=STD)
-    encoder = NativeEncoder(vision, videos=True, max_frames=8, least_tokens=4)
-    settings = GraphSettings(budgets=BUDGETS, max_items=8, repeats=3, parity_every=3)
+    encoder = NativeEncoder(vision, videos=True, least_tokens=4)
+    settings = GraphSettings(graphs="on", budgets=BUDGETS, max_items=8, max_frames=8, parity_every=3)
     manager = EncoderGraphManager(encoder.paths, settings, device, CudaGraphCapture(device, poison=True))
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
     paths = {path.name: path for path in encoder.paths if isinstance(path, PatchPath)}

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from encoders.graphs.settings import GraphSettings
 from encoders.minicpm.slices_encoder import SlicesEncoder
 from encoders.square_views import SquareViewsEncoder
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
@@ -21,7 +22,7 @@ def slices() -> SlicesEncoder:
 def test_tiles_of_all_pages_go_together_in_full_batches() -> None:
     encoder = SquareViewsEncoder(tiny_model().encoder)
     pages = [random_page(seed, grid=(3, 1)) for seed in range(3)]
-    seen = batch_sizes(encoder, [pages[:2], pages[2:]], max_items=4)
+    seen = batch_sizes(encoder, [pages[:2], pages[2:]], GraphSettings(max_items=4))
     side = pages[0].global_view.shape[-1]
     assert seen["local", 640] == {400: 1, 200: 1, 300: 1}
     assert seen["global", side] == {2 * (side // 64) ** 2: 1, (side // 64) ** 2: 1}
