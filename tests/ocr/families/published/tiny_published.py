@@ -16,6 +16,7 @@ QWEN = (
     "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
     "<|video_pad|>",
 )  # fmt: skip
+QWEN_IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
 TEXT: dict[str, Any] = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "vocab_size": 300, "max_position_embeddings": 8192,
@@ -27,6 +28,14 @@ VISION: dict[str, Any] = {
 
 def rope(*mrope: int, **more: Any) -> dict[str, Any]:
     return {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": list(mrope), **more}
+
+
+# Qwen3.5's layers: every other one of linear attention.
+LINEAR: dict[str, Any] = {
+    **TEXT, "model_type": "qwen3_5_text", "head_dim": 16, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
+    "linear_num_key_heads": 2, "linear_num_value_heads": 4, "layer_types": ["linear_attention", "full_attention"],
+    "rope_parameters": rope(1, 1, 0, partial_rotary_factor=0.25),
+}  # fmt: skip
 
 
 def tokenizer(
@@ -169,14 +178,9 @@ def minicpmv4_7() -> Made:
     def number(name: str) -> int:
         return int(tok.convert_tokens_to_ids(roles[name]))
 
-    text = {
-        **TEXT, "model_type": "qwen3_5_text", "head_dim": 16, "linear_key_head_dim": 8, "linear_value_head_dim": 8,
-        "linear_num_key_heads": 2, "linear_num_value_heads": 4, "layer_types": ["linear_attention", "full_attention"],
-        "rope_parameters": rope(1, 1, 0, partial_rotary_factor=0.25),
-    }  # fmt: skip
     config = transformers.MiniCPMV4_7Config(
         vision_config={**VISION, "num_hidden_layers": 3, "image_size": 112},
-        text_config=text,
+        text_config=LINEAR,
         insert_layer_id=1,
         downsample_mode="16x",
         image_token_id=number("image_token"),
@@ -205,7 +209,38 @@ def qwen3_vl() -> Made:
     pictures = transformers.Qwen2VLImageProcessorPil(
         size={"shortest_edge": 4096, "longest_edge": 20480}, patch_size=16
     )
-    return config, pictures, tok, template("<|vision_start|><|image_pad|><|vision_end|>"), "Qwen3VLProcessor"
+    return config, pictures, tok, template(QWEN_IMAGE), "Qwen3VLProcessor"
+
+
+def qwen3_5() -> Made:
+    tok = tokenizer(QWEN)
+    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
+    config = transformers.Qwen3_5Config(
+        vision_config={
+            "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 16,
+            "out_hidden_size": 32, "num_position_embeddings": 64,
+        },
+        text_config=LINEAR,
+        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
+    )  # fmt: skip
+    pictures = transformers.Qwen2VLImageProcessorPil(
+        size={"shortest_edge": 4096, "longest_edge": 20480}, patch_size=16
+    )
+    return config, pictures, tok, template(QWEN_IMAGE), "Qwen3VLProcessor"
+
+
+def qwen2_vl() -> Made:
+    tok = tokenizer(QWEN)
+    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
+    config = transformers.Qwen2VLConfig(
+        vision_config={
+            "depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 2, "patch_size": 14, "mlp_ratio": 2,
+        },
+        text_config={**TEXT, "bos_token_id": 256, "eos_token_id": 258, "rope_parameters": rope(1, 1, 2)},
+        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
+    )  # fmt: skip
+    pictures = transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
+    return config, pictures, tok, template(QWEN_IMAGE), "Qwen2VLProcessor"
 
 
 def qwen2_5_vl() -> Made:
@@ -224,7 +259,7 @@ def qwen2_5_vl() -> Made:
         config,
         pictures,
         tok,
-        template("<|vision_start|><|image_pad|><|vision_end|>"),
+        template(QWEN_IMAGE),
         "Qwen2_5_VLProcessor",
     )
 
@@ -294,7 +329,7 @@ TYPES: dict[str, Callable[[], Made]] = {
     made.__name__: made
     for made in (
         paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2,
-        internvl, deepseek_ocr2
+        internvl, deepseek_ocr2, qwen3_5, qwen2_vl
     )
 }  # fmt: skip
 
