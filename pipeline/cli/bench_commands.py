@@ -65,10 +65,11 @@ output_json_option = click.option(
 @_count("--max-frames", 64, "Most frames of videos in a batch.")
 @click.option(
     "--budgets",
-    type=click.Choice(["default", "auto", "fitted"]),
+    metavar="B",
     default="default",
     show_default=True,
-    help="Graph sizes: doubling, chosen by measurements on this machine, or those that pad the requests least.",
+    help='Graph sizes: "default" doubles, "auto" chooses by measurements on this machine, "fitted" takes those that '
+    "pad the requests least; or tokens for each path, such as {global: [256, 512]}.",
 )
 @click.option(
     "--buckets",
@@ -98,6 +99,7 @@ output_json_option = click.option(
 @verbose_option
 def bench_encoder(
     buckets: str,
+    budgets: str,
     frames: int | None,
     memory_limit_mib: int | None,
     ranks: int | None,
@@ -112,10 +114,11 @@ def bench_encoder(
     calm_threads()
     from pipeline.bench.encoding import encoder_bench
     from pipeline.bench.encoding import ranks as shared
-    from pipeline.bench.encoding.requests import parse_buckets
+    from pipeline.bench.encoding.requests import parse_buckets, parse_budgets
 
     options |= {
         "buckets": parse_buckets(buckets),
+        "budgets": parse_budgets(budgets),
         "frames": frames or 0,
         "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
     }

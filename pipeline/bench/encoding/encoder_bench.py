@@ -9,6 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from encoders.graphs.axis_graphs import user_budgets
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.settings import GraphSettings
@@ -57,7 +58,7 @@ class BenchSettings:
     batch_size: int = 1
     max_items: int = 32
     max_frames: int = 64
-    budgets: Literal["default", "auto", "fitted"] = "default"
+    budgets: Literal["default", "auto", "fitted"] | dict[str, list[int]] = "default"
     buckets: dict[Size, float]
     pages: str | None = None
     frames: int = 0
@@ -167,16 +168,20 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
 def graph_settings_for(
     settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
 ) -> GraphSettings:
-    """Returns the graphs' settings; "fitted" sizes are those of these requests."""
+    """Returns the graphs' settings; "fitted" sizes are those of these requests. Raises: ConfigError."""
     graphs = GraphSettings(
         max_items=settings.max_items, max_frames=settings.max_frames, memory_limit=settings.memory_limit
     )
-    if settings.budgets == "auto":
-        return replace(graphs, budgets="auto")
     if settings.budgets == "fitted":
         batches = [views_of(batch) for batch in batches_of(requests, settings.batch_size)]
         seen = batch_sizes(subject.encoder, batches, graphs)
         return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
+    if settings.budgets != "default":
+        graphs = replace(graphs, budgets=settings.budgets)
+    try:
+        user_budgets(subject.encoder.paths, graphs)
+    except GraphSettingsError as error:
+        raise ConfigError(f"--budgets: {error}") from error
     return graphs
 
 

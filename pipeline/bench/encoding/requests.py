@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from encoders.views import PageViews
 from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
+from pipeline.config.sources import load
 from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
 
@@ -46,6 +48,13 @@ def parse_buckets(text: str) -> dict[Size, float]:
     ):
         raise ConfigError(f"--buckets {text}: sizes must be at least 1 px, probabilities not negative")
     return found
+
+
+def parse_budgets(text: str) -> Any:
+    """Returns BenchSettings.budgets: "default", "auto", "fitted", or tokens by path. Raises: ConfigError."""
+    if text in ("default", "auto", "fitted"):
+        return text
+    return load(None, [f"encoder.budgets={text}"]).encoder.budgets or "default"
 
 
 def random_requests(

@@ -54,6 +54,10 @@ def test_a_model_without_reference_says_so(tmp_path: Path) -> None:
     [
         (["--model", "random:qwen9"], "choose from deepseek-ocr, deepseek-ocr-2, qwen3-vl-8b"),
         (["--model", "small", "--frames", "2"], "takes no videos"),
+        (
+            ["--model", "small", "--budgets", "{slices: [64]}"],
+            "--budgets: budgets names a path slices; this encoder has",
+        ),
         (["--model", "small", "--frames", "2", "--pages", "."], "exclude each other"),
     ],
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.bench.encoding.requests import page_requests, parse_buckets, random_requests
+from pipeline.bench.encoding.requests import page_requests, parse_buckets, parse_budgets, random_requests
 from pipeline.errors import ConfigError
 
 
@@ -20,6 +20,14 @@ def test_buckets_are_sizes_with_probabilities() -> None:
 def test_what_is_no_bucket_is_refused_unevaluated(text: str) -> None:
     with pytest.raises(ConfigError, match="--buckets"):
         parse_buckets(text)
+
+
+def test_budgets_are_those_of_a_run() -> None:
+    for word in ("default", "auto", "fitted"):
+        assert parse_budgets(word) == word
+    assert parse_budgets("{global: [256, 512]}") == {"global": [256, 512]}
+    with pytest.raises(ConfigError, match="no path globl; write one of global, local"):
+        parse_budgets("{globl: [256]}")
 
 
 def test_random_images_have_the_sizes_asked_for_and_are_the_same_again() -> None:
