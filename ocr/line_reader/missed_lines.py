@@ -35,8 +35,13 @@ _THICK_PX, _SLANT = 8, 0.05  # of the analysis: what is thicker is no rule, nor 
 _AROUND_PX = 2
 # The same: white within a word, and the least height and width of what may be a letter.
 _GAP_PX, _LEAST_PX = 3, 3
-# Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many.
-_MOST_UNREAD, _MOST_PIECES = 5, 400
+# Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many, but
+# few that are as high as the page's lines, in type sizes, and these are looked at before.
+_MOST_ALIKE, _MOST_OTHERS, _MOST_PIECES = 40, 5, 400
+_AS_HIGH = (0.35, 1.5)
+# Levels by which a plain ground differs from a picture's middle shade, and marks on it by twice as many; a bar code is
+# ground for less than this share.
+_ON_GROUND, _LEAST_GROUND = 20, 0.6
 # Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
 _APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
@@ -53,6 +58,8 @@ _HEIGHTS, _ABOVE, _BELOW = (0.2, 1.35), 0.9, 0.4
 _ON_OTHERS = 0.5
 # What is read for sure is text with so many letters and digits; fewer must be surer.
 _SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
+# A number beside a line may have fewer digits: so far from it and from its baseline, and so high, in type sizes.
+_NEAR, _LEVEL, _DIGITS = 4.0, 0.15, (0.5, 0.95)
 # A lengthened line is read so surely, and by no more less surely than before.
 _LENGTHENED, _LESS_SURE = 0.85, 0.1
 # A page is doubtful for a line that was read so surely and has so many letters and digits.
@@ -87,7 +94,7 @@ class PageInk:
         coarse = None if is_coarse else cls.of(np.asarray(page), _COARSE_PX)
         level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
         return cls(
-            text=found.text,
+            text=found.text if is_coarse else found.text | _on_grounds(np.asarray(page), found.pictures),
             scale=scale,
             may_be_written=bool(
                 np.median(np.asarray(page)) >= _LEAST_PAPER
@@ -135,8 +142,11 @@ class PageInk:
             return 0.0
         return int(np.count_nonzero(self.outside(lines, boxes))) / int(np.count_nonzero(self.text))
 
-    def rows(self, outside: Mask, size: float) -> list[Piece]:
-        """Returns what of the ink outside lines stands in rows, the largest first. size: the page's type size."""
+    def rows(self, outside: Mask, size: float) -> tuple[list[Piece], list[Piece]]:
+        """Returns what of the ink outside lines stands in rows, the largest first. size: the page's type size.
+
+        Those as high as the page's lines, and others.
+        """
         found: list[Piece] = []
         largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
             :_MOST_PIECES
@@ -147,8 +157,31 @@ class PageInk:
                 max(near, key=lambda row: _in_common(row, piece)).take(piece)
             else:
                 found.append(piece)
-        kept = [row for row in found if row.height >= _LEAST_PX and row.width >= _LEAST_PX]
-        return sorted(kept, key=lambda row: -row.width * row.height)
+        least_px = _COARSE_LEAST_PX if self.coarse is None else _LEAST_PX
+        kept = [row for row in found if row.height >= least_px and row.width >= _LEAST_PX]
+        kept.sort(key=lambda row: -row.width * row.height)
+        least, most = (share * size * self.scale for share in _AS_HIGH)
+        alike = [row for row in kept if least <= row.height <= most]
+        return alike, [row for row in kept if not least <= row.height <= most]
+
+    def on_page(self, row: Piece) -> Box:
+        """Returns the bounds of a row in pixels of the whole page, with white beside it."""
+        x0, y0, x1, y1 = (side / self.scale for side in (row.x0 - 1, row.y0, row.x1 + 1, row.y1))
+        return x0, y0, x1, y1
+
+
+def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
+    """Returns what stands on plain grounds that count as pictures, as they are darker than the paper: heads, bars."""
+    found = np.zeros_like(pictures)
+    for area in pieces(pictures):
+        part = grey[area.y0 : area.y1, area.x0 : area.x1].astype(np.int16)
+        far = np.abs(part - np.median(part))
+        rows, columns = (np.flatnonzero(np.median(far, axis) <= _ON_GROUND) for axis in (1, 0))
+        if len(rows) and len(columns):  # without the paper around it
+            inner = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+            if np.mean(far[inner] <= _ON_GROUND) > _LEAST_GROUND:
+                found[area.y0 : area.y1, area.x0 : area.x1][inner] |= far[inner] > 2 * _ON_GROUND
+    return found
 
 
 def with_missed(
@@ -163,50 +196,56 @@ def with_missed(
     if not found:
         return lines, is_doubtful
     slope, size = _slope(lines), float(np.median([read.line.size for read in lines]))
-    for look, least_px in ((ink, _LEAST_PX), (ink.coarse, _COARSE_LEAST_PX)):
-        if look is None:
-            continue
+    for look in filter(None, (ink.coarse, ink)):  # large type first: the finer look sees parts of it as rules
         outside = look.outside((read.line for read in lines if read.text.strip() or read.is_rule), boxes)
-        num_unread = 0
-        for row in look.rows(outside, size):
-            if num_unread == _MOST_UNREAD:
-                break
-            if row.height < least_px:
-                continue
-            if (before := _that_goes_on(lines, row, look.scale)) is not None:
-                line = before.line
-                left = min(line.left, max(0, int((row.x0 - 1) / look.scale)))
-                right = max(line.right, min(darkness.shape[1], math.ceil((row.x1 + 1) / look.scale)))
-                longer = line.between(left, right, slope)
-                again = reader.read(darkness, [longer])
-                if again and _is_more(again[0], before):
-                    lines[lines.index(before)] = again[0]
+        for rows, most in zip(look.rows(outside, size), (_MOST_ALIKE, _MOST_OTHERS), strict=True):
+            num_unread = 0
+            for row in rows:
+                if num_unread == most:
+                    break
+                if _lengthen(darkness, lines, look.on_page(row), slope, reader):
                     continue
-            if row.width < _LEAST_SHAPE * row.height:
-                continue
-            best = _surest(darkness, row, look.scale, slope, look.text & ~outside, reader)
-            if best is not None and _stands_on_others(best.line, lines):
-                best = None
-            if best is not None and _is_sure(best):
-                lines.append(best)
-                num_unread = 0
-            else:
-                num_unread += 1
-                is_doubtful |= best is not None and _is_likely(best)
+                is_beside = _is_beside(look.on_page(row), lines)
+                if row.width < _LEAST_SHAPE * row.height and not is_beside:
+                    continue
+                best = _surest(darkness, row, look.scale, slope, size, look.text & ~outside, reader)
+                if best is not None and _stands_on_others(best.line, lines):
+                    best = None
+                if best is not None and _is_sure(best, is_beside):
+                    if not _lengthen(darkness, lines, best.line.box, slope, reader):
+                        lines.append(best)
+                    num_unread = 0
+                else:
+                    num_unread += 1
+                    is_doubtful |= best is not None and _is_likely(best)
     return lines, is_doubtful
 
 
+def _lengthen(darkness: Floats, lines: list[ReadLine], row: Box, slope: float, reader: LineReader) -> bool:
+    """Replaces the line that goes on in a row by a longer one, and returns whether there is one with more letters."""
+    before = _that_goes_on(lines, row)
+    if before is None:
+        return False
+    left = min(before.line.left, max(0, int(row[0])))
+    right = max(before.line.right, min(darkness.shape[1], math.ceil(row[2])))
+    again = reader.read(darkness, [before.line.between(left, right, slope)])
+    if not again or not _is_more(again[0], before):
+        return False
+    lines[lines.index(before)] = again[0]
+    return True
+
+
 def _surest(
-    darkness: Floats, row: Piece, scale: float, slope: float, covered: Mask, reader: LineReader
+    darkness: Floats, row: Piece, scale: float, slope: float, size: float, covered: Mask, reader: LineReader
 ) -> ReadLine | None:
     """Returns what is read in a row, whether of small letters or of capitals; None for specks.
 
-    covered: the ink of lines, which is none of the row's.
+    size: the page's type size, which is tried first. covered: the ink of lines, which is none of the row's.
     """
+    either = (_line(darkness, row, scale, slope, covered, letters) for letters in (_SMALL_LETTERS, _CAPITALS))
     found: list[ReadLine] = []
-    for letters in (_SMALL_LETTERS, _CAPITALS):
-        line = _line(darkness, row, scale, slope, covered, letters)
-        found += reader.read(darkness, [line]) if line is not None else []
+    for line in sorted(filter(None, either), key=lambda line: abs(math.log(line.size / size))):
+        found += reader.read(darkness, [line])
         if found and found[0].confidence > _SURELY and found[0].num_letters >= _FEWEST:
             break
     return max(found, key=lambda read: read.confidence, default=None)
@@ -221,7 +260,10 @@ def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
     return (
         piece.x0 - row.x1 < max(_APART * high, least_px)
         and _in_common(row, piece) >= _SHARED_HEIGHT * low
-        and (high < _ALIKE * low or piece.height <= _LEAST_PX >= piece.width - _LEAST_PX)
+        and (
+            high < _ALIKE * low
+            or any(it.height <= _LEAST_PX and it.width <= max(2 * _LEAST_PX, high) for it in (row, piece))
+        )
     )
 
 
@@ -232,9 +274,9 @@ def _slope(lines: Iterable[ReadLine]) -> float:
     return float(np.median(slopes)) if slopes else 0.0
 
 
-def _that_goes_on(lines: Sequence[ReadLine], row: Piece, scale: float) -> ReadLine | None:
+def _that_goes_on(lines: Sequence[ReadLine], row: Box) -> ReadLine | None:
     """Returns the line that ends where a row begins, or begins where it ends."""
-    x0, y0, x1, y1 = (side / scale for side in (row.x0, row.y0, row.x1, row.y1))
+    x0, y0, x1, y1 = row
     near: list[tuple[float, ReadLine]] = []
     for read in lines:
         line, size = read.line, read.line.size
@@ -293,11 +335,11 @@ def _line(
 
 def _stands_on_others(line: TextLine, lines: Iterable[ReadLine]) -> bool:
     """Returns whether a row's line is where lines were read: ink such as a sheet's edge may reach around them."""
-    top, foot = line.box[1::2]
     shared = sum(
         max(0, min(line.right, read.line.right) - max(line.left, read.line.left))
         for read in lines
-        if read.text.strip() and top < read.line.middle < foot
+        if read.text.strip()
+        and abs(read.line.middle - line.middle) < ONE_ROW * min(line.size, read.line.size)
     )
     return shared > _ON_OTHERS * (line.right - line.left)
 
@@ -308,7 +350,21 @@ def _is_more(longer: ReadLine, before: ReadLine) -> bool:
     return longer.confidence > least and longer.num_letters > before.num_letters
 
 
-def _is_sure(read: ReadLine) -> bool:
+def _is_beside(row: Box, lines: Iterable[ReadLine]) -> bool:
+    """Returns whether a row stands beside a line and is as high as its digits, as a number with what it counts."""
+    x0, y0, x1, y1 = row
+    return any(
+        abs(read.line.middle - y1) < _LEVEL * read.line.size
+        and max(read.line.left - x1, x0 - read.line.right) < _NEAR * read.line.size
+        and _DIGITS[0] * read.line.size < y1 - y0 < _DIGITS[1] * read.line.size
+        for read in lines
+        if read.confidence > _SURE
+    )
+
+
+def _is_sure(read: ReadLine, is_beside: bool) -> bool:
+    if is_beside and "".join(filter(str.isalnum, read.text)).isdecimal():
+        return read.confidence > _SURELY
     least = _SURE if read.num_letters >= _FEWEST else _SURELY
     return read.confidence > least and read.num_letters >= _FEW and not strange_lines([read])
 

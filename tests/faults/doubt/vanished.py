@@ -29,7 +29,8 @@ from pipeline.types import Page, PageResult, RenderedPage
 
 _LEAST, _LONG = 4, 25
 _SURE = 0.85  # of a line that vanishes
-_ALIKE = 90  # per cent of a line's letters that are in its page's text, one after the other
+# Per cent of a line's letters that are in its page's text, one after the other, and of the letters at each of its ends.
+_ALIKE, _ALIKE_AT_ENDS, _END = 90, 80, 12
 Loss = Callable[[list[TextLine], Sequence[TextLine]], list[TextLine]]
 
 
@@ -105,14 +106,23 @@ def losses(lines: Sequence[ReadLine], random_: random.Random) -> Iterator[tuple[
 def lacking(result: PageResult, gone: Sequence[ReadLine]) -> list[str]:
     """Returns which lines of those that vanished are not in a page's text."""
     text = "".join(result.parsed.text.split()) if result.parsed else ""
-    return [its.text for its in gone if fuzz.partial_ratio("".join(its.text.split()), text) < _ALIKE]
+
+    def is_there(letters: str) -> bool:
+        least = _ALIKE if len(letters) > _END else _ALIKE_AT_ENDS
+        return fuzz.partial_ratio(letters, text) >= least
+
+    whole = [(its.text, "".join(its.text.split())) for its in gone]
+    return [
+        printed
+        for printed, letters in whole
+        if not all(map(is_there, (letters, letters[:_END], letters[-_END:])))
+    ]
 
 
 def main(paths: Sequence[str]) -> None:
     """Prints how many pages end with which status, as they are and by what vanished."""
     reader = Forgetful.load(find_directory("small") / LINES)
     assert isinstance(reader, Forgetful)
-    random_ = random.Random(1)
     seen: Counter[tuple[str, str]] = Counter()
     for path in paths:
         grey = np.asarray(Image.open(path).convert("L"))
@@ -127,7 +137,7 @@ def main(paths: Sequence[str]) -> None:
         seen["as it is", whole.status] += 1
         if whole.status != "ok" or len(lines) < 6:
             continue
-        for name, chosen, losing in losses(lines, random_):
+        for name, chosen, losing in losses(lines, random.Random(Path(path).name)):
             reader.losing = losing
             reader.gone = [(its.line.left, round(its.line.middle)) for its in chosen]
             result = read(grey, reader)

@@ -134,9 +134,9 @@ def test_lines_within_the_bounds_of_a_sheet_s_edge_are_read_once(monkeypatch: py
     found = read(darkness)
     left, top, right, foot = next(its.line.box for its in found if its.text == ROLL[5])
 
-    def edge(ink: PageInk, *_: object) -> list[Piece]:
+    def edge(ink: PageInk, *_: object) -> tuple[list[Piece], list[Piece]]:
         bounds = (round(side * ink.scale) for side in (left - 30, top, (left + right) / 2, foot + 40))
-        return [Piece(**dict(zip(("x0", "y0", "x1", "y1"), bounds, strict=True)), ink=300)]
+        return [], [Piece(**dict(zip(("x0", "y0", "x1", "y1"), bounds, strict=True)), ink=300)]
 
     monkeypatch.setattr(PageInk, "rows", edge)
     assert completed(darkness, found) == (["Harbour Notes", *ROLL], False)
@@ -188,3 +188,83 @@ def test_a_missed_caption_is_read_although_a_frame_joins_it_with_the_line_below(
     darkness = printed(draw)
     (first, caption, last), _ = completed(darkness, [its for its in read(darkness) if "Port" not in its.text])
     assert (first, caption.removeprefix("| "), last) == (ROLL[0], "9. Port of registry", "Marstal 1926 HX")
+
+
+def test_a_missed_line_is_read_although_there_is_much_larger_ink_that_is_no_text() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 40), ROLL[0], fontsize=11)
+        page.insert_text((40, 54), ROLL[1], fontsize=11)
+        for number in range(12):
+            x, y = 40 + 90 * (number % 4), 80 + 60 * (number // 4)
+            page.draw_bezier((x, y), (x + 30, y + 70), (x + 40, y - 40), (x + 70, y + 25), width=1.5)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text == ROLL[0]]
+    assert completed(darkness, found)[0] == [*ROLL[:2]]
+
+
+@pytest.mark.parametrize(("ground", "colour"), [(0.6, 0.0), (0.1, 1.0), (0.45, 1.0)])
+def test_a_missed_line_in_a_dark_bar_is_read(ground: float, colour: float) -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect((0, 0, 420, 30), fill=3 * (ground,), color=3 * (ground,))
+        page.insert_text((20, 20), "Registry of Moorings", fontsize=10, color=3 * (colour,))
+        for number, text in enumerate(ROLL):
+            page.insert_text((20, 70 + 14 * number), text, fontsize=10)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text in ROLL]
+    assert completed(darkness, found) == (["Registry of Moorings", *ROLL], False)
+
+
+def test_a_number_is_read_beside_the_head_that_it_counts() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 50), "13", fontsize=15)
+        page.insert_text((80, 50), "Berths and buoys", fontsize=15)
+        for number, text in enumerate(ROLL):
+            page.insert_text((40, 90 + 14 * number), text, fontsize=10)
+
+    darkness = printed(draw)
+    texts, _ = completed(darkness, [its for its in read(darkness) if its.text in ROLL])
+    assert sorted(texts[:2]) == ["13", "Berths and buoys"]
+
+
+def test_a_missed_line_has_the_type_size_of_its_page() -> None:
+    """Of capitals and digits alone the rows are as full as those of small letters are of others."""
+
+    def draw(page: Any) -> None:
+        for number, text in enumerate((*ROLL[:3], "January 2007.")):
+            page.insert_text((40, 50 + 13 * number), text, fontsize=11, fontname="hebo")
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text in ROLL]
+    lines, _ = with_missed(
+        PageInk.of((255 * (1 - darkness)).astype(np.uint8)), darkness, found, [], shipped()
+    )
+    (missed,) = (its for its in lines if its not in found)
+    assert missed.text == "January 2007."
+    assert missed.line.size == pytest.approx(found[0].line.size, rel=0.2)
+
+
+def test_the_rest_of_a_line_is_read_from_its_dash_on() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 50), "date (today -15) -1 month was the last", fontsize=10, fontname="cour")
+        page.insert_text((40, 70), "of it, at noon", fontsize=10, fontname="cour")
+
+    darkness = printed(draw)
+    whole, after = sorted(read(darkness), key=lambda its: its.line.middle)
+    end = round(next(word.right for word in whole.words if word.text.endswith(")")) + 3)
+    part = shipped().read(darkness, [whole.line.between(whole.line.left, end)])
+    assert completed(darkness, [*part, after])[0] == [whole.text, after.text]
+
+
+def test_a_missed_head_in_large_type_is_read_whole() -> None:
+    """Strokes of its first letter are as long as rules."""
+
+    def draw(page: Any) -> None:
+        page.insert_text((20, 80), "Æggelusens", fontsize=60)
+        for number, text in enumerate(ROLL):
+            page.insert_text((40, 120 + 14 * number), text, fontsize=10)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text in ROLL]
+    assert completed(darkness, found)[0] == ["Æggelusens", *ROLL]
