@@ -37,10 +37,8 @@ _AROUND_PX = 2
 _GAP_PX, _LEAST_PX = 3, 3
 # Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many, but
 # few that are as high as the page's lines, in type sizes, and these are looked at before.
-_MOST_ALIKE, _MOST_OTHERS, _MOST_PIECES = 40, 5, 400
-_AS_HIGH = (0.35, 1.5)
-# Levels by which a plain ground differs from a picture's middle shade, and marks on it by twice as many; a bar code is
-# ground for less than this share.
+_MOST_ALIKE, _MOST_OTHERS, _MOST_PIECES, _AS_HIGH = 40, 5, 400, (0.35, 1.5)
+# Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
 _ON_GROUND, _LEAST_GROUND = 20, 0.6
 # Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
@@ -143,10 +141,7 @@ class PageInk:
         return int(np.count_nonzero(self.outside(lines, boxes))) / int(np.count_nonzero(self.text))
 
     def rows(self, outside: Mask, size: float) -> tuple[list[Piece], list[Piece]]:
-        """Returns what of the ink outside lines stands in rows, the largest first. size: the page's type size.
-
-        Those as high as the page's lines, and others.
-        """
+        """Returns the ink outside lines in rows as high as the page's type size, and in others, the largest first."""
         found: list[Piece] = []
         largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
             :_MOST_PIECES
@@ -208,23 +203,22 @@ def with_missed(
                 is_beside = _is_beside(look.on_page(row), lines)
                 if row.width < _LEAST_SHAPE * row.height and not is_beside:
                     continue
+                num_unread += 1
                 best = _surest(darkness, row, look.scale, slope, size, look.text & ~outside, reader)
-                if best is not None and _stands_on_others(best.line, lines):
-                    best = None
-                if best is not None and _is_sure(best, is_beside):
-                    if not _lengthen(darkness, lines, best.line.box, slope, reader):
-                        lines.append(best)
-                    num_unread = 0
-                else:
-                    num_unread += 1
-                    is_doubtful |= best is not None and _is_likely(best)
+                if best is None or _stands_on_others(best.line, lines):
+                    continue
+                if not _is_sure(best, is_beside):
+                    is_doubtful |= _is_likely(best)
+                    continue
+                num_unread = 0
+                if not _lengthen(darkness, lines, best.line.box, slope, reader):
+                    lines.append(best)
     return lines, is_doubtful
 
 
 def _lengthen(darkness: Floats, lines: list[ReadLine], row: Box, slope: float, reader: LineReader) -> bool:
     """Replaces the line that goes on in a row by a longer one, and returns whether there is one with more letters."""
-    before = _that_goes_on(lines, row)
-    if before is None:
+    if (before := _that_goes_on(lines, row)) is None:
         return False
     left = min(before.line.left, max(0, int(row[0])))
     right = max(before.line.right, min(darkness.shape[1], math.ceil(row[2])))
@@ -243,12 +237,22 @@ def _surest(
     size: the page's type size, which is tried first. covered: the ink of lines, which is none of the row's.
     """
     either = (_line(darkness, row, scale, slope, covered, letters) for letters in (_SMALL_LETTERS, _CAPITALS))
+    lines = sorted(filter(None, either), key=lambda line: abs(math.log(line.size / size)))
+    if lines and row.height < _AS_HIGH[1] * size * scale:
+        lines.append(_below_ascenders(lines[0], row.y0 / scale, slope, size))
     found: list[ReadLine] = []
-    for line in sorted(filter(None, either), key=lambda line: abs(math.log(line.size / size))):
+    for line in lines:
         found += reader.read(darkness, [line])
-        if found and found[0].confidence > _SURELY and found[0].num_letters >= _FEWEST:
+        if found and found[-1].confidence > _SURELY and found[-1].num_letters >= _FEWEST:
             break
     return max(found, key=lambda read: read.confidence, default=None)
+
+
+def _below_ascenders(line: TextLine, top: float, slope: float, size: float) -> TextLine:
+    """Returns a row's line in the page's type size if ascenders or capitals begin at its top, whatever is below it."""
+    across = np.arange(line.right - line.left) - (line.right - line.left) / 2
+    first = top + abs(slope) * len(across) / 2 + _CAPITALS[0] * size
+    return replace(line, baseline=(first + slope * across).astype(np.float32), size=size)
 
 
 def _in_common(row: Piece, piece: Piece) -> int:

@@ -268,3 +268,17 @@ def test_a_missed_head_in_large_type_is_read_whole() -> None:
     darkness = printed(draw)
     found = [its for its in read(darkness) if its.text in ROLL]
     assert completed(darkness, found)[0] == ["Æggelusens", *ROLL]
+
+
+def test_a_missed_line_is_read_in_its_page_s_type_where_its_own_ink_misleads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    darkness = notice(10)
+    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    size, reads = float(np.median([its.line.size for its in found])), shipped().read
+
+    def misread(*of: Any) -> list[ReadLine]:
+        return [its if its.line.size == size else replace(its, confidence=0.6) for its in reads(*of)]
+
+    monkeypatch.setattr(shipped(), "read", misread)
+    assert completed(darkness, found)[0] == ["Harbour Notes", *ROLL]
