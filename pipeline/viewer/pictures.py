@@ -4,12 +4,14 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import cast, get_args
 
 from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import RenderSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
 from storage.queries.browsing import OnePage
+from storage.strings.text import real_path
 from storage.strings.urls import is_url
 from storage.types import PageError
 
@@ -17,7 +19,6 @@ from storage.types import PageError
 WIDTHS_PX = (240, 800, 1200, 1800, 2600)
 _CACHE_BYTES = 128 << 20
 _WORKERS = 2
-_KINDS: dict[str, Kind] = {"pdf": "pdf", "image": "image", "video": "video"}
 _CHANGED = (
     "The file has changed since it was read, so its page is not shown beside the text of the one before."
 )
@@ -45,8 +46,7 @@ class Pictures:
         pages quickly must not wait for all that were passed.
         """
         width_px = next((width for width in WIDTHS_PX if width >= width_px), WIDTHS_PX[-1])
-        kind = _KINDS.get(page.kind or "")
-        if page.sha256 is None or kind is None:
+        if page.sha256 is None or page.kind not in get_args(Kind):
             return _GONE
         key = (page.sha256, page.page_index, page.rotation_deg, width_px)
         lock = self._drawing.setdefault(key, asyncio.Lock())
@@ -56,14 +56,14 @@ class Pictures:
                     return found
                 if await is_gone():
                     return "Nobody waits for it."
-                return await self._draw(page, page.sha256, kind, key)
+                return await self._draw(page, page.sha256, cast(Kind, page.kind), key)
         finally:
             if not lock.locked():
                 self._drawing.pop(key, None)
 
     async def _draw(self, page: OnePage, sha256: str, kind: Kind, key: _Key) -> bytes | str:
         reason = _GONE
-        for path in page.paths:
+        for path in map(real_path, page.paths):
             if not is_url(path) and not os.path.exists(path):
                 continue
             stamp = self._stamps.get((path, sha256), UNSEEN)

@@ -1,13 +1,16 @@
 """Drawn pages are kept, up to a size; those that were not looked at for longest go first."""
 
 import asyncio
+import os
 from concurrent.futures import Future
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from pipeline.documents.page_picture import PagePicture
 from pipeline.viewer import pictures
 from pipeline.viewer.pictures import Pictures
+from storage.strings.text import stored_path
 
 
 class Pool:
@@ -44,3 +47,13 @@ def test_no_more_is_kept_than_fits() -> None:
     assert asyncio.run(look(0, 2, 1)) == [0, 2, 1], "two of 40 bytes fit into 100, the last two"
     assert sum(map(len, kept._kept.values())) == kept._num_bytes == 80
     assert pictures._CACHE_BYTES == 128 << 20, "as README.md says"
+
+
+def test_a_file_whose_name_is_no_utf8_is_drawn(tmp_path: Path) -> None:
+    file = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.pdf")
+    Path(file).touch()
+    page: Any = SimpleNamespace(
+        sha256="a" * 64, kind="pdf", page_index=0, rotation_deg=0, paths=(stored_path(file),)
+    )
+    pool: Any = Pool()
+    assert asyncio.run(Pictures(pool).get(page, 600, waits)) == bytes(40)
