@@ -75,7 +75,6 @@ def _visible(gpu: int) -> str:
 
 class _Process(Peer):
     def __init__(self, slot: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
-        self.number = slot
         context = multiprocessing.get_context("spawn")
         self._connection, other = context.Pipe()
         self._sending = threading.Lock()

@@ -51,7 +51,7 @@ class RayWorkers(WorkerBackend):
         actor = self._ray.remote(_Worker).options(**options).remote(
             shared_out(config, self.size, self._cpus_each * self.size, self._replicas), run_id, settings_hash
         )  # fmt: skip
-        peer = _Actor(self._ray, actor, slot)
+        peer = _Actor(self._ray, actor)
         self._peers.append(peer)
         return peer
 
@@ -76,8 +76,8 @@ def connected(address: str) -> Any:
 
 
 class _Actor(Peer):
-    def __init__(self, ray: Any, actor: Any, slot: int) -> None:
-        self._ray, self._actor, self.number = ray, actor, slot
+    def __init__(self, ray: Any, actor: Any) -> None:
+        self._ray, self._actor = ray, actor
 
     def receive(self) -> list[FromWorker]:
         """Returns messages, none if there were none for a while."""

@@ -11,9 +11,7 @@ class WorkerLostError(Exception):
 
 
 class Peer(ABC):
-    """One worker, as its run sees it. number: of its slot, from 0."""
-
-    number: int
+    """One worker, as its run sees it."""
 
     @abstractmethod
     def receive(self) -> list[FromWorker]:

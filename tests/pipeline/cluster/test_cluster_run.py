@@ -17,8 +17,6 @@ from pipeline.cluster.worker_messages import Asked, FromWorker, ToWorker
 class Talkative(Peer):
     """Says a hundred things as fast as it is heard, then ends."""
 
-    number = 0
-
     def __init__(self) -> None:
         self.num_said = 0
 
