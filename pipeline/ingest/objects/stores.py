@@ -161,18 +161,29 @@ def patient(source: Callable[[], Iterable[Item]], limit_s: float) -> Iterator[It
             yield (item,)
 
     items = supplied()
-    while (found := within(lambda: next(items, None), limit_s)) is not None:
+    coming = _begun(lambda: next(items, None))
+    while (found := _waited_for(coming, limit_s)) is not None:
+        coming = _begun(lambda: next(items, None))  # while the one before is written
         yield found[0]
 
 
 def within(call: Callable[[], Item], limit_s: float) -> Item:
-    """Returns what a call returns. Raises: StalledError, and what the call raises.
+    """Returns what a call returns. Raises: StalledError, and what the call raises."""
+    return _waited_for(_begun(call), limit_s)
 
-    It runs in a daemon thread: a call that never returns cannot be ended in Python, only be left behind. Such a thread
-    ends with its call, or with the process.
+
+def _begun(call: Callable[[], Item]) -> "Future[Item]":
+    """Returns the future of a call in a daemon thread.
+
+    A call that never returns cannot be ended in Python, only be left behind: its thread ends with it, or with the
+    process.
     """
     future: Future[Item] = Future()
     threading.Thread(target=settle, args=(future, call), name="object", daemon=True).start()
+    return future
+
+
+def _waited_for(future: "Future[Item]", limit_s: float) -> Item:
     wait((future,), limit_s)
     if not future.done():
         raise StalledError(f"nothing came for {limit_s:g} s")
