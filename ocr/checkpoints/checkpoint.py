@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,13 +141,11 @@ def save(
     tokenizer: Tokenizer | None = None,
     dtype: torch.dtype | None = None,
     int8: bool = False,
-    wide: Mapping[str, int] | None = None,
 ) -> None:
     """Writes config.json, model.safetensors and, if given, tokenizer.json; each appears whole or not at all.
 
     dtype: that of the stored tensors, the model's own by default. int8: eight bits for matrices and convolutions,
-    float16 for the rest. wide: how many times as wide as need be the steps are (ocr.int8.quantise), by the beginning
-    of a published name; the first that fits counts.
+    float16 for the rest.
     """
     directory.mkdir(parents=True, exist_ok=True)
     parameters = dict(model.named_parameters())
@@ -156,7 +154,7 @@ def save(
         tensor = parameters[slot.parameter].detach()
         tensor = tensor if slot.index is None else tensor[slot.index]
         if int8 and is_quantised(key, tensor):
-            tensors.update(stored(key, tensor, _first(wide or {}, key)))
+            tensors.update(stored(key, tensor))
         else:
             tensors[key] = tensor.to("cpu", torch.float16 if int8 else dtype or tensor.dtype).contiguous()
     _replace(directory / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
@@ -164,10 +162,6 @@ def save(
     _replace(directory / "config.json", lambda path: Path(path).write_text(config, encoding="utf-8"))
     if tokenizer is not None:
         _replace(directory / "tokenizer.json", tokenizer.save)
-
-
-def _first(wide: Mapping[str, int], key: str) -> int:
-    return next((times for beginning, times in wide.items() if key.startswith(beginning)), 1)
 
 
 def _calibration(directory: Path) -> Calibration | None:

@@ -25,7 +25,8 @@ def features(
     if not pages:
         return []
     weight = vision.patch_embed.proj.weight
-    frames = [torch.from_numpy(_frames(page)).to(weight.device) for page in pages]
+    shown = [page.global_view[None] if page.global_view.size else page.local_views for page in pages]
+    frames = [torch.from_numpy(each).to(weight.device) for each in shown]
     laid_out = [_patches(each, vision.config, mean, std) for each in frames]
     grids = torch.tensor([grid for _, grid in laid_out], device=weight.device)
     output = vision(torch.cat([patches for patches, _ in laid_out]).to(weight.dtype), grid_thw=grids)
@@ -33,10 +34,6 @@ def features(
     merged = vision.config.spatial_merge_size**2
     lengths = [count * rows * columns // merged for _, (count, rows, columns) in laid_out]
     return list(torch.split(tokens, lengths))
-
-
-def _frames(page: PageViews) -> Any:
-    return page.global_view[None] if page.global_view.size else page.local_views
 
 
 def _patches(frames: Tensor, config: Any, mean: Sequence[float], std: Sequence[float]) -> tuple[Tensor, Grid]:

@@ -77,16 +77,12 @@ def placed(
     made = []
     for place, line, own in zip(found, lines, read, strict=True):
         sure: Kind = "parted" if _is_parted(darkness, place) else "text"
-        made.append(
-            ScanLine(place=place, text=line.text, kind=sure if _is_alike(line.text, own.text) else "unsure")
-        )
+        wrong = Levenshtein.distance(line.text, own.text)
+        is_alike = bool(line.text) and wrong <= _OTHERWISE * max(len(line.text), 2)
+        made.append(ScanLine(place=place, text=line.text, kind=sure if is_alike else "unsure"))
     used = {id(other) for others in near for other in others}
     made += [ScanLine(place=_of(line), text="", kind="unsure") for line in seen if id(line) not in used]
     return made
-
-
-def _is_alike(text: str, read: str) -> bool:
-    return bool(text) and Levenshtein.distance(text, read) <= _OTHERWISE * max(len(text), 2)
 
 
 def _is_parted(darkness: Floats, place: Place) -> bool:

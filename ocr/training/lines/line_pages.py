@@ -139,20 +139,10 @@ def _camera(rng: random.Random, width_pt: float, height_pt: float, inner: tuple[
     angle = rng.gauss(0, 0.7)
     zoom = rng.uniform(0.94, 1.02)
     centre = pymupdf.Matrix(1, 0, 0, 1, -width_pt / 2, -height_pt / 2)
-    moved = pymupdf.Matrix(
-        1,
-        0,
-        0,
-        1,
-        width_pt * (0.5 + rng.uniform(-0.015, 0.015)),
-        height_pt * (0.5 + rng.uniform(-0.015, 0.015)),
-    )
-    turned = (
-        centre
-        * pymupdf.Matrix(max(-2.0, min(2.0, angle)))
-        * pymupdf.Matrix(zoom, zoom * rng.uniform(0.97, 1.03))
-    )
-    return turned * moved * fit
+    x, y = (side * (0.5 + rng.uniform(-0.015, 0.015)) for side in (width_pt, height_pt))
+    turned = centre * pymupdf.Matrix(max(-2.0, min(2.0, angle)))
+    zoomed = turned * pymupdf.Matrix(zoom, zoom * rng.uniform(0.97, 1.03))
+    return zoomed * pymupdf.Matrix(1, 0, 0, 1, x, y) * fit
 
 
 def _paint(pixels: npt.NDArray[np.uint8], sheet: Sheet, matrix: pymupdf.Matrix, frame: pymupdf.IRect) -> None:

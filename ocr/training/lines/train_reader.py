@@ -31,11 +31,8 @@ from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Sou
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
-_SEEN, _NEAR = (
-    -0.7,
-    2,
-)  # log-probability of the blank under which a frame holds a letter; frames to either side
-
+# Log-probability of the blank under which a frame holds a letter; frames to either side.
+_SEEN, _NEAR = -0.7, 2
 
 # The sizes of networks, where they are not those of ReaderSizes. The student is small enough for every line on a CPU.
 # Its frames are no longer than its teacher's: type may be narrow.

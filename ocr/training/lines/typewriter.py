@@ -9,16 +9,12 @@ import numpy.typing as npt
 from ocr.training.lines.page_lines import Floats
 
 Grey = npt.NDArray[np.uint8]
-_ALIKE, _LEAST = (
-    0.8,
-    40,
-)  # share of letters as wide as the usual one, from which print is typed; letters it takes
+# Share of letters as wide as the usual one, from which print is typed; letters it takes.
+_ALIKE, _LEAST = 0.8, 40
 _BAND = 0.72  # of the type size, as ocr.training.lines.page_lines has it
 _ABOVE, _BELOW = 0.32, 0.3  # of the type size, beyond a letter's band: accents and descenders
-_OWN, _STROKE = (
-    (0.0, 0.035),
-    (0.0, 0.02),
-)  # standard deviations of shifts, in type sizes: of a type, of each stroke
+# Standard deviations of shifts, in type sizes: of a type, of each stroke.
+_OWN, _STROKE = (0.0, 0.035), (0.0, 0.02)
 _PALE, _PALE_SHARE = (0.25, 0.6), 0.25  # ink of the faintest types, as a share; how many are paler
 _WHITE = 6  # the most ink that paper has
 _TWICE = (0.0, 0.0, 0.02, 0.08)  # shares of letters struck twice

@@ -20,11 +20,8 @@ from ocr.training.pages.words.text import BUSINESS, TextSource
 
 _SMALL_PX, _SMALL_SCALE = 640, 2.2  # the side of a small sheet, and its pixels a point
 _MOST_CHARACTERS = 7500  # of a page: more would take long to lay out
-_NARROW, _NARROW_SHARE, _WIDE = (
-    (0.6, 1.5),
-    0.35,
-    2.0,
-)  # gutters in type sizes; those of spreads are never narrow
+# Gutters in type sizes; those of spreads are never narrow.
+_NARROW, _NARROW_SHARE, _WIDE = (0.6, 1.5), 0.35, 2.0
 
 
 def composed(rng: random.Random, source: PageSource) -> Sheet:

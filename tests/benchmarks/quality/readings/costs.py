@@ -5,8 +5,11 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 _SAMPLE_S = 0.25
 
@@ -62,13 +65,15 @@ class _Watch(threading.Thread):
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self._pid = pid
+        self._process = psutil.Process(pid)
         self._peak_kib = 0
         self._ended = threading.Event()
 
     def run(self) -> None:
         while not self._ended.wait(_SAMPLE_S):
-            self._peak_kib = max(self._peak_kib, sum(_pss_kib(pid) for pid in _family(self._pid)))
+            with suppress(psutil.Error):
+                family = [self._process, *self._process.children(recursive=True)]
+                self._peak_kib = max(self._peak_kib, sum(map(_pss_bytes, family)) >> 10)
 
     def stop(self) -> int:
         self._ended.set()
@@ -76,25 +81,8 @@ class _Watch(threading.Thread):
         return self._peak_kib
 
 
-def _family(pid: int) -> set[int]:
-    """Returns the process and its living descendants."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
-        except OSError:  # it has just ended
-            continue
-        children.setdefault(int(parent), []).append(int(stat.parent.name))
-    found, fresh = {pid}, [pid]
-    while fresh:
-        fresh = [child for parent in fresh for child in children.get(parent, ()) if child not in found]
-        found.update(fresh)
-    return found
-
-
-def _pss_kib(pid: int) -> int:
+def _pss_bytes(process: psutil.Process) -> int:
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
+        return int(process.memory_full_info().pss)
+    except psutil.Error:  # it has just ended
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-import torch
 from click.testing import CliRunner
 
 from encoders.graphs.settings import GraphSettings
@@ -16,8 +15,8 @@ from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, s
 from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
-from tests.encoders.graphs.eager_capture import EagerCapture
 from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
+from tests.pipeline.bench.encoding.test_families import Winning
 
 
 def test_spreads_are_in_milliseconds() -> None:
@@ -80,21 +79,11 @@ def test_an_unknown_arm_is_refused() -> None:
     assert "magic" in str(result.exception)
 
 
-class Winning(EagerCapture):
-    """Later timings seem faster: every replay than eager, and of the graphs the largest."""
-
-    _timed = 0
-
-    def measure(self, run: object, repeats: int) -> float:
-        self._timed += 1
-        return 1.0 / self._timed
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("budgets", "sizes"), [(None, [100, 200, 400]), ("auto", [400])])
 def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, sizes: list[int]) -> None:
     settings = GraphSettings(max_items=4, budgets=budgets)
-    arm = build("graph", deepseek_subject(tiny_model()), settings, Winning(torch.device("cpu"), poison=True))
+    arm = build("graph", deepseek_subject(tiny_model()), settings, Winning())
     pages = [random_page(seed, grid=(3, 1)) for seed in range(2)]
     arm.prepare([pages[:1], pages[1:]])
     arm.encode(pages)

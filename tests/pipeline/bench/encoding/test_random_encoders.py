@@ -11,7 +11,7 @@ from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
 from pipeline.bench.encoding.subjects import EncoderSubject, LargerTiles, load_encoder, random_subject
 from pipeline.errors import ConfigError
-from tests.ocr.families.minicpm.tiny_minicpm import VERSIONS, config_json
+from tests.ocr.families.minicpm.tiny_minicpm import config_json
 from tests.pipeline.bench.encoding.test_families import Winning
 
 CPU, META = torch.device("cpu"), torch.device("meta")
@@ -104,15 +104,6 @@ def test_drawn_qwen_encoders_equal_transformers(size: PublishedSize, dtype: torc
         result = run(subject, **settings)
         assert 0 < max(result["parity"][f"{arm} to reference"] for arm in ("eager", "graph")) < limit
         assert sum(its["hits"] for its in result["arms"][-1]["statistics"].values()) == 4
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_drawn_minicpm_encoders(version: str) -> None:
-    size = PublishedSize(kind="minicpmv", source="", config=config_json(version))
-    subject = random_subject(size, CPU, torch.float32)
-    result = run(subject, buckets={(60, 44): 1.0, (30, 90): 1.0})
-    assert result["arms"][-1]["statistics"]["slices"]["hits"] > 4
-    assert (subject.video_maker is None) == (version == "2.5")
 
 
 def test_packed_frames_share_tokens() -> None:
