@@ -7,10 +7,6 @@ import pytest
 import torch
 from PIL import Image
 
-from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.settings import GraphSettings
-from ocr.decoding.requests import PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.minicpm.minicpm_reader import PROMPT
 from ocr.families.registry import family_of
 from tests.ocr.families.minicpm.plain_slicing import cut
@@ -23,7 +19,7 @@ from tests.ocr.families.minicpm.tiny_minicpm import (
     save,
     tokenizer,
 )
-from tests.ocr.families.opening import opened
+from tests.ocr.families.opening import encoded_by, opened, read_by
 
 NEW = 6
 PAGES = [(30, 44), (90, 60), (17, 80)]
@@ -41,27 +37,14 @@ def test_a_batch_of_pages_reads_as_the_plain_model_does(version: str, tmp_path: 
     images, rule = pictures(PAGES), family.view_maker(tmp_path)
     assert rule is not None
     views = [rule(pixels) for pixels in images]
-    encoder = reader.vision_encoder("gundam")
-    manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
-    outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
-    requests = [
-        PageRequest(vision=tokens, settings=DecodeSettings(ngram_size=0, loop_tokens=0))
-        for tokens in encoder.assemble(views, outputs)
-    ]
-    limited = [
-        PageRequest(
-            vision=request.vision,
-            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompted(request).num_tokens + NEW),
-        )
-        for request in requests
-    ]
+    tokens, _ = encoded_by(reader.vision_encoder("gundam"), views)
     for slots in (1, 3):
-        found = {page.index: page for page in reader.engine(prompt="", num_slots=slots).read(limited)}
-        for index, pixels in enumerate(images):
+        found = read_by(reader, tokens, slots, NEW)
+        for page, pixels in zip(found, images, strict=True):
             source, slices, grid = cut(Image.fromarray(pixels), 6, scale=20, patch=4)
             expected = greedy(plain.llm, plain_embeds(plain, version, [source, *slices], grid), NEW)
             ends = [place for place, token in enumerate(expected) if token in reader.eos_ids]
-            assert list(found[index].transcript.token_ids) == expected[: ends[0] if ends else NEW]
+            assert list(page.transcript.token_ids) == expected[: ends[0] if ends else NEW]
 
 
 def test_the_prompt_is_the_users_if_there_is_one(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from encoders.graphs.capturing.capture import Capture
-from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
@@ -19,7 +18,7 @@ from ocr.families.published.processors import joined
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.view_makers import WholePage
 from tests.encoders.deepseek.test_graph_paths import Winning
-from tests.ocr.families.opening import opened
+from tests.ocr.families.opening import encoded_by, opened
 from tests.ocr.families.published.tiny_published import save
 
 TYPES = ("paddleocr_vl", "glm_ocr", "hunyuan_vl", "lighton_ocr")
@@ -42,17 +41,12 @@ def pages() -> list[PageViews]:
     return [maker(random.integers(0, 256, (height, width, 3), np.uint8)) for height, width in SIZES]
 
 
-@torch.inference_mode()
 def encoded(
     encoder: PageEncoder, views: Sequence[PageViews], capture: Capture | None = None, max_items: int = 8
 ) -> tuple[list[VisionTokens], set[str]]:
     budgets = {path.name: [256] for path in encoder.paths if path.name == "image"}
     settings = GraphSettings(budgets=budgets, max_items=max_items, repeats=1)
-    manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
-    if capture is not None:
-        manager.warm_up(dict(encoder.usual_axes))
-    outputs, uses = encoder.encode(manager, "image", views)
-    return encoder.assemble(views, {"image": outputs}), {use for page in uses for use in page}
+    return encoded_by(encoder, views, capture, settings)
 
 
 @pytest.mark.parametrize("capture", [None, Winning], ids=["eager", "replayed"])

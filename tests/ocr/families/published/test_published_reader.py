@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 import torch
 
-from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from ocr.decoding.requests import PageRead, PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.decoding.requests import PageRead
 from ocr.errors import CheckpointError
 from ocr.families.published import published_reader
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.registry import family_of
 from ocr.families.view_makers import WholePage
-from tests.ocr.families.opening import loading
+from tests.ocr.families.opening import encoded_by, loading, read_by
 from tests.ocr.families.published.tiny_published import TYPES, save
 
 NEW = 10
@@ -51,26 +48,12 @@ def pages() -> list[PageViews]:
     ]
 
 
-@torch.inference_mode()
 def encoded(reader: PublishedReader, views: list[PageViews]) -> list[VisionTokens]:
-    encoder = reader.vision_encoder("gundam")
-    manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
-    outputs, uses = encoder.encode(manager, "image", views)
-    assert uses == [["eager"]] * len(views)
-    return encoder.assemble(views, {"image": outputs})
+    return encoded_by(reader.vision_encoder("gundam"), views)[0]
 
 
-def requests(tokens: list[VisionTokens], **changes: Any) -> list[PageRequest]:
-    off = {"ngram_size": 0, "loop_tokens": 0, **changes}
-    return [
-        PageRequest(vision=its, settings=DecodeSettings(max_tokens=its.note.num_tokens + NEW, **off))  # type: ignore[attr-defined]
-        for its in tokens
-    ]
-
-
-def read(reader: PublishedReader, asked: list[PageRequest], slots: int) -> list[PageRead]:
-    found = {page.index: page for page in reader.engine(prompt="", num_slots=slots).read(asked)}
-    return [found[index] for index in range(len(asked))]
+def read(reader: PublishedReader, tokens: list[VisionTokens], slots: int, **limits: Any) -> list[PageRead]:
+    return read_by(reader, tokens, slots, NEW, **limits)
 
 
 def generated(reader: PublishedReader, views: PageViews) -> list[int]:
@@ -91,9 +74,9 @@ def test_tokens_are_those_of_transformers_own_generate(checkpoint: Path) -> None
         checkpoint.name.rstrip("0123456789") != "granite_docling"
     ):  # this tiny one writes the same whatever it sees
         assert len({tuple(tokens) for tokens in expected}) > 1, "else the pages would make no difference"
-    asked = requests(encoded(reader, views))
+    tokens = encoded(reader, views)
     for slots in (1, 3):
-        found = read(reader, asked, slots)
+        found = read(reader, tokens, slots)
         assert [list(page.transcript.token_ids) for page in found] == expected
         assert all(page.prefill_s > 0 for page in found)
 
@@ -102,16 +85,15 @@ def test_tokens_are_those_of_transformers_own_generate(checkpoint: Path) -> None
 def test_limits_of_a_page_hold_within_generate(checkpoint: Path) -> None:
     reader = load(checkpoint)
     tokens = encoded(reader, pages())
-    free, banned = (read(reader, requests(tokens, ngram_size=size, ngram_window=99), 3) for size in (0, 2))
+    free, banned = (read(reader, tokens, 3, ngram_size=size, ngram_window=99) for size in (0, 2))
     for page in banned:
         pairs = list(zip(page.transcript.token_ids, page.transcript.token_ids[1:], strict=False))
         assert len(set(pairs)) == len(pairs), "no pair of tokens occurs twice"
     assert [page.transcript.token_ids for page in free] != [page.transcript.token_ids for page in banned]
-    drawn = [read(reader, requests(tokens, temperature=5.0, seed=seed), 3) for seed in (1, 1, 2)]
+    drawn = [read(reader, tokens, 3, temperature=5.0, seed=seed) for seed in (1, 1, 2)]
     texts = [[page.transcript.token_ids for page in its] for its in drawn]
     assert texts[0] == texts[1] != texts[2]
-    short = [PageRequest(vision=tokens[0], settings=DecodeSettings(max_tokens=1))]
-    (page,) = read(reader, short, 1)
+    (page,) = read_by(reader, tokens[:1], 1, -1)
     assert (page.transcript.finish, page.transcript.token_ids) == ("length", ())
 
 
@@ -139,24 +121,6 @@ def test_the_type_that_is_published_is_not_the_class_that_holds_the_weights(
     (tmp_path / "config.json").write_text(json.dumps({**config, "model_type": "mistral3"}))
     one, other = (encoded(load(folder), pages()[:1])[0].tokens_TD for folder in (checkpoint, tmp_path))
     assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("checkpoint", ["qwen2_5_vl"], indirect=True)
-def test_weights_that_are_missing_are_refused(checkpoint: Path, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
-    for path in checkpoint.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    gone = next(name for name in weights if "visual" in name or "vision" in name)
-    del weights[gone]
-    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(CheckpointError, match="1 tensors of qwen2_5_vl are missing"):
-        load(tmp_path)
-    (tmp_path / "tokenizer.json").unlink()
-    (tmp_path / "model.safetensors").write_bytes((checkpoint / "model.safetensors").read_bytes())
-    with pytest.raises(CheckpointError, match="fetch all of the model's files again"):
-        load(tmp_path)
 
 
 def test_an_unknown_type_is_told_what_is_known(tmp_path: Path) -> None:

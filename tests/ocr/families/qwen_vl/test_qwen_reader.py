@@ -8,13 +8,9 @@ import pytest
 import torch
 from PIL import Image
 
-from encoders.graphs.manager import EncoderGraphManager
-from encoders.graphs.settings import GraphSettings
-from ocr.decoding.requests import PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.published.processors import load_processor
 from ocr.families.registry import family_of
-from tests.ocr.families.opening import opened
+from tests.ocr.families.opening import encoded_by, opened, read_by
 from tests.ocr.families.published.tiny_published import save
 
 NEW = 8
@@ -35,26 +31,14 @@ def test_a_batch_of_pages_reads_as_transformers_does(model_type: str, tmp_path: 
     maker = family.view_maker(tmp_path)
     assert maker is not None
     views = [maker(pixels) for pixels in images]
-    encoder = reader.vision_encoder("gundam")
-    manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
-    outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
-    requests = [
-        PageRequest(vision=tokens, settings=DecodeSettings()) for tokens in encoder.assemble(views, outputs)
-    ]
-    limited = [
-        PageRequest(
-            vision=its.vision,
-            settings=DecodeSettings(ngram_size=0, max_tokens=reader.prompted(its).num_tokens + NEW),
-        )
-        for its in requests
-    ]
+    tokens, _ = encoded_by(reader.vision_encoder("gundam"), views)
     expected = [
         _generated(reader, tmp_path, pixels, with_system=model_type == "qwen2_5_vl") for pixels in images
     ]
     assert len({tuple(tokens) for tokens in expected}) > 1, "else the pages would make no difference"
     for slots in (1, 3):
-        found = {page.index: page for page in reader.engine(prompt="", num_slots=slots).read(limited)}
-        assert [list(found[index].transcript.token_ids) for index in range(3)] == expected
+        found = read_by(reader, tokens, slots, NEW)
+        assert [list(page.transcript.token_ids) for page in found] == expected
 
 
 def _generated(reader: Any, folder: Path, pixels: np.ndarray[Any, Any], *, with_system: bool) -> list[int]:

@@ -11,18 +11,16 @@ from torch import Tensor
 from transformers import UnlimitedOcrForConditionalGeneration
 
 from encoders.graphs.capturing.capture import Capture
-from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from ocr.decoding.requests import PageRead, PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.decoding.requests import PageRead
 from ocr.errors import CheckpointError
 from ocr.families.catalogue.published_models import find_model
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader, model_config
 from tests.encoders.deepseek.test_graph_paths import Winning
-from tests.ocr.families.opening import opened
+from tests.ocr.families.opening import encoded_by, opened, read_by
 from tests.ocr.families.unlimited_ocr.tiny_unlimited import BOS, EOS, IMAGE, SLIDING_WINDOW, save
 
 NEW = 30
@@ -59,20 +57,14 @@ def pages(folder: Path) -> list[PageViews]:
     return found
 
 
-@torch.inference_mode()
 def encoded(
     reader: UnlimitedReader, pages: list[PageViews], capture: Capture | None = None
 ) -> list[VisionTokens]:
-    encoder = reader.vision_encoder("gundam")
-    manager = EncoderGraphManager(
-        encoder.paths, GraphSettings(max_items=2, repeats=1), encoder.device, capture
+    found, uses = encoded_by(
+        reader.vision_encoder("gundam"), pages, capture, GraphSettings(max_items=2, repeats=1)
     )
-    if capture is not None:
-        manager.warm_up(dict(encoder.usual_axes))
-    made = {name: encoder.encode(manager, name, pages) for name in encoder.path_names}
-    uses = {use for _, by_page in made.values() for page in by_page for use in page}
     assert uses == ({"eager"} if capture is None else {"hit"})
-    return encoder.assemble(pages, {name: outputs for name, (outputs, _) in made.items()})
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -133,19 +125,7 @@ def generated(model: Any, page: PageViews, **options: Any) -> list[int]:
 
 
 def read(reader: UnlimitedReader, tokens: list[VisionTokens], slots: int, **limits: Any) -> list[PageRead]:
-    off = {"ngram_size": 0, "loop_tokens": 0, **limits}
-    asked = [
-        PageRequest(
-            vision=its,
-            settings=DecodeSettings(
-                max_tokens=len(reader.prompt_ids) + len(its.tokens_TD) + NEW,
-                **off,
-            ),
-        )
-        for its in tokens
-    ]
-    found = {page.index: page for page in reader.engine(prompt="", num_slots=slots).read(asked)}
-    return [found[index] for index in range(len(asked))]
+    return read_by(reader, tokens, slots, NEW, **limits)
 
 
 @pytest.mark.parametrize("capture", [None, Winning], ids=["eager", "replayed"])
