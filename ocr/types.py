@@ -1,6 +1,6 @@
 """Types of the text that a page was read as. Torch-free."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -80,6 +80,16 @@ class ParsedText:
     markdown: str
     blocks: tuple[Block, ...] = field(default=())
     words: tuple[Word, ...] = field(default=())
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Block, Sequence[Word], str]]) -> "ParsedText":
+        """Returns the text of blocks, each with its words and its markdown, with an empty line between."""
+        return cls(
+            text="\n\n".join(block.text for block, _, _ in parts),
+            markdown="\n\n".join(marked for _, _, marked in parts),
+            blocks=tuple(block for block, _, _ in parts),
+            words=tuple(word for _, words, _ in parts for word in words),
+        )
 
     def with_boxes(self, moved: Callable[[BoxPx], BoxPx]) -> "ParsedText":
         """Returns the text with its boxes elsewhere. moved: says where a box is then."""

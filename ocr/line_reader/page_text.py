@@ -24,7 +24,6 @@ from ocr.types import Block, ParsedText, Word
 
 Part = TypeVar("Part", Block, Word)
 
-_PARAGRAPH = "\n\n"
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
 _LEVELS = {"title": "# ", "sub_title": "## "}
@@ -63,12 +62,7 @@ def page_text(
             (_placed(block, own), [_placed(word, own) for word in words], marked)
             for block, words, marked in _parts(own.lines)
         ]
-    return ParsedText(
-        text=_PARAGRAPH.join(block.text for block, _, _ in parts),
-        markdown=_PARAGRAPH.join(marked for _, _, marked in parts),
-        blocks=tuple(block for block, _, _ in parts),
-        words=tuple(word for _, words, _ in parts for word in words),
-    )
+    return ParsedText.of(parts)
 
 
 def _parts(

@@ -12,7 +12,6 @@ from statistics import median_high
 from ocr.types import Block, ParsedText, Word
 from pipeline.types import Layer, RenderedPage
 
-_PARAGRAPH = "\n\n"
 # What is read in a picture is kept from this confidence on, and where it is a word or a number.
 _SURE = 0.8
 _WORD = re.compile(r"[^\W\d_]{2}|\d")
@@ -58,12 +57,7 @@ def completed(layer: Layer, read: ParsedText) -> ParsedText:
     for number, (block, words) in enumerate(_with_words(layer)):
         parts += [*found[number], (block, words, layer.parts[number])]
     parts += found[len(layer.blocks)]
-    return ParsedText(
-        text=_PARAGRAPH.join(block.text for block, _, _ in parts),
-        markdown=_PARAGRAPH.join(markdown for _, _, markdown in parts),
-        blocks=tuple(block for block, _, _ in parts),
-        words=tuple(word for _, words, _ in parts for word in words),
-    )
+    return ParsedText.of(parts)
 
 
 def is_unread(read: ParsedText) -> bool:

@@ -1,8 +1,9 @@
-"""Defines the lines of a text layer, and joins them to text by their positions. Torch-free."""
+"""Joins the lines of a text layer, or parts of them in one typeface, to text by their positions. Torch-free."""
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from ocr.paragraphs.text_lines import Line
 
 # Replacements as in the small model's training text; other models differ little.
 _REPLACED = str.maketrans({
@@ -16,21 +17,6 @@ _SPACE, _WIDE = 0.12, 1.5
 _BACK = 0.2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LayerLine:
-    """A line of the text layer, or the part of one in a single typeface.
-
-    x0, x1: its left and right end; base: its baseline; size: its type size. All in points of the page as shown, or in
-    whatever unit these were scaled to.
-    """
-
-    text: str
-    x0: float
-    x1: float
-    base: float
-    size: float
-
-
 def clean(text: str) -> str:
     """Returns text in NFC with ligatures resolved, spaces and hyphens simplified, and only printable characters."""
     ligatures = "".join(
@@ -40,13 +26,13 @@ def clean(text: str) -> str:
     return "".join(letter for letter in plain if letter.isprintable())
 
 
-def as_text(lines: Sequence[LayerLine]) -> str | None:
+def as_text(lines: Sequence[Line]) -> str | None:
     """Returns the lines as text, with blank lines where the next is far below or elsewhere and tabs in wide gaps.
 
     None where there is no text.
     """
     text = ""
-    previous: LayerLine | None = None
+    previous: Line | None = None
     for line in lines:
         if previous is not None:
             text += between(previous, line)
@@ -55,7 +41,7 @@ def as_text(lines: Sequence[LayerLine]) -> str | None:
     return text.strip() or None
 
 
-def between(before: LayerLine, line: LayerLine) -> str:
+def between(before: Line, line: Line) -> str:
     """Returns the white space between two successive lines or parts of a line, by their positions."""
     drop, size = line.base - before.base, max(line.size, before.size)
     if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * line.size:

@@ -11,9 +11,10 @@ from functools import cache
 from typing import Any
 
 from ocr.orientation.detect import Angle
+from ocr.paragraphs.text_lines import Line
 from pipeline.documents.orientation import angle_of
 from pipeline.documents.text_page import is_drawn, open_text, text_spans
-from pipeline.text_layer.extract.lines import LayerLine, clean
+from pipeline.text_layer.extract.lines import clean
 from pipeline.text_layer.extract.symbols import understand
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -54,7 +55,7 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """Characters of one line in one typeface. line: with cleaned text. box: in points, as a Glyph's.
+    """Characters of one line in one typeface. line: it, with cleaned text, in points. box: in points, as a Glyph's.
 
     turn_deg: the clockwise rotation that lets it run from left to right, None for a slanted one. The line of a turned
     span is placed on a page rotated like that, so that turned lines stand to each other as upright ones do.
@@ -63,7 +64,7 @@ class Span:
     is_monospaced: by the typeface's descriptor or its name.
     """
 
-    line: LayerLine
+    line: Line
     box: Box
     font: str
     chars: tuple[Glyph, ...]
@@ -86,7 +87,7 @@ class Span:
         left, _, right, _ = _rotated(box, self.turn_deg)
         return replace(
             self,
-            line=replace(self.line, text=text, x0=left, x1=right),
+            line=replace(self.line, text=text, spans=((left, right),)),
             box=box,
             chars=tuple(chars),
             glyphs=tuple(char for char in chars if not char.text.isspace()),
@@ -124,12 +125,6 @@ def read_text(document: Any, index: int) -> str:
         return ""
 
 
-def _line(span: Any, text: str, turn_deg: Angle | None = 0) -> LayerLine:
-    x0, _, x1, _ = _rotated(span["bbox"], turn_deg)
-    _, base, _, _ = _rotated((*span["origin"], *span["origin"]), turn_deg)
-    return LayerLine(text=clean(text), x0=x0, x1=x1, base=float(base), size=float(span["size"]))
-
-
 def _rotated(box: Box, turn_deg: Angle | None) -> Box:
     """Returns a box on the page rotated clockwise about its corner; as it is for None."""
     x0, y0, x1, y1 = box
@@ -145,8 +140,11 @@ def _span(line: Any, span: Any) -> Span:
     across, along = line["dir"]
     turn_deg = 0 if abs(along) <= _TURNED and across > 0 else angle_of(across, along)
     font, flags = span["font"], span["flags"]
+    x0, _, x1, _ = _rotated(span["bbox"], turn_deg)
+    _, base, _, _ = _rotated((*span["origin"], *span["origin"]), turn_deg)
+    text = clean("".join(char.text for char in chars))
     return Span(
-        line=_line(span, "".join(char.text for char in chars), turn_deg),
+        line=Line(text=text, spans=((x0, x1),), base=float(base), size=float(span["size"])),
         box=tuple(span["bbox"]),
         font=font,
         chars=chars,

@@ -69,29 +69,19 @@ def as_parsed(
     """
     shown = with_initials(raised([span for span in in_reading_order(spans) if span.line.text]))
     body = _Body.of(shown)
-    blocks, markdown = [], []
-    words: list[Word] = []
+    parts = []
     for part in _parts(filled(shown, tables)):
         if isinstance(part, FilledTable):
-            label, text, marked = (
-                "table",
-                table_markup.as_text(part.rows),
-                table_markup.as_markdown(part.rows),
-            )
-            inside = part.spans
+            label, inside = "table", part.spans
+            text, marked = table_markup.as_text(part.rows), table_markup.as_markdown(part.rows)
         elif (made := _paragraph(part, body, links)) is not None:
             label, text, marked = made
             inside = tuple(span for line in part for span in line)
         else:
             continue
-        blocks.append(Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px)))
-        markdown.append(marked)
-        words += _words(text, inside, px_per_pt, size_px)
-    text = _PARAGRAPH.join(block.text for block in blocks)
-    parsed = ParsedText(
-        text=text, markdown=_PARAGRAPH.join(markdown), blocks=tuple(blocks), words=tuple(words)
-    )
-    return parsed, tuple(markdown)
+        block = Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px))
+        parts.append((block, tuple(_words(text, inside, px_per_pt, size_px)), marked))
+    return ParsedText.of(parts), tuple(marked for _, _, marked in parts)
 
 
 def _words(text: str, spans: Iterable[Span], scale: float, size_px: tuple[int, int]) -> Iterator[Word]:

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pymupdf
 import pytest
 
+from ocr.paragraphs.text_lines import Line
 from pipeline.text_layer.extract.bidi import backward_share, in_reading_order
-from pipeline.text_layer.extract.lines import LayerLine
 from pipeline.text_layer.extract.spans import Glyph, Span
 from pipeline.text_layer.page import judged
 
@@ -20,7 +20,7 @@ def span(text: str, x0: float, *, leftward: bool = False, base: float = 100.0) -
     )
     x1 = x0 + 10.0 * len(text)
     return Span(
-        line=LayerLine(text=text, x0=x0, x1=x1, base=base, size=12.0),
+        line=Line(text=text, spans=((x0, x1),), base=base, size=12.0),
         box=(x0, base - 10, x1, base),
         font="font",
         chars=chars,

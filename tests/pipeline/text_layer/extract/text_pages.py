@@ -6,15 +6,16 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.text_layer.extract.lines import LayerLine
+from ocr.paragraphs.text_lines import Line
 from pipeline.text_layer.page import judged
 from pipeline.types import Layer
 
 PROSE = "The harbour lay quiet in the early light, and the boats were still heavy with their catch. " * 3
 
 
-def line(text: str, x0: float, base: float, x1: float | None = None, size: float = 10.0) -> LayerLine:
-    return LayerLine(text=text, x0=x0, x1=x0 + 5.0 * len(text) if x1 is None else x1, base=base, size=size)
+def line(text: str, x0: float, base: float, x1: float | None = None, size: float = 10.0) -> Line:
+    right = x0 + 5.0 * len(text) if x1 is None else x1
+    return Line(text=text, spans=((x0, right),), base=base, size=size)
 
 
 def written(path: Path, *lines: tuple[float, float, str], rotation: int = 0, size: float = 10.0) -> Path:
