@@ -23,6 +23,11 @@ def runs(flags: Mask) -> tuple[Ints, ...]:
     return *(numbers[::2] for numbers in row), at[::2], at[1::2]
 
 
+def stretches(flags: Mask) -> list[tuple[int, int]]:
+    """Returns the start and the end of each run of set flags. flags: [N]."""
+    return list(zip(*(places.tolist() for places in runs(flags)), strict=True))
+
+
 def doubling(length: int) -> list[int]:
     """Returns the steps 1, 2, 4, ... and a last one, which add up to `length` from 1.
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.measures import ASCENT, DESCENT, ONE_ROW
+from ocr.imaging.profiles import stretches
 from ocr.line_reader.found_lines import TextLine
 
 # In type sizes.
@@ -149,8 +150,7 @@ def _without_tables(
     tabular = short & (
         np.abs(left.base[:, None] - right.base[right.filled < _CELLS * right.width]) < _SAME_BASE * size
     ).any(axis=1)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], tabular, [False]))))
-    runs = [(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= _LEAST_TABLE_ROWS]
+    runs = [(a, b) for a, b in stretches(tabular) if b - a >= _LEAST_TABLE_ROWS]
     if not runs or sum(b - a for a, b in runs) > _MOSTLY * len(tabular):
         return [(top, bottom)]
     ends = [top, *(y for a, b in runs for y in (left.base[a] - size, left.base[b - 1] + size)), bottom]

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from ocr.imaging.profiles import stretches
 from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
 from ocr.line_reader.levelling import levelled
 
@@ -80,12 +80,14 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     is_white = pixels.max(0) < level
     beside = max(1, round(_BESIDE_RULE * line.size))
     rules = []
-    for a, b in _runs(pixels.min(0) > level):
+    for a, b in stretches(pixels.min(0) > level):
         is_set_off = is_white[max(0, a - beside) : a].any() and is_white[b : b + beside].any()
         if b - a <= _RULE * line.size and is_set_off and _is_rule(darkness, line, left + a, left + b, level):
             is_white[max(0, a - beside) : b + beside] = True
             rules.append(a)
-    gaps = [(a, b) for a, b in _runs(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size]
+    gaps = [
+        (a, b) for a, b in stretches(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size
+    ]
     usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
@@ -103,12 +105,6 @@ def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: flo
     ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
     bands = (line.band(darkness, np.arange(*ends), above, below) for above, below in _BEYOND_LETTERS)
     return any((pixels.max(1) > level).all() for pixels in bands)
-
-
-def _runs(mask: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Returns the (start, end) of each run of true values."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])))).tolist()
-    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _around(lines: Sequence[TextLine], level: Sequence[TextLine]) -> Iterator[_Gap]:
@@ -191,10 +187,10 @@ def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float
     level = paper + _WHITE * (ink - paper)
     inked = pixels.max(0) > level
     beside = max(1, round(_BESIDE_RULE * line.size))
-    for a, b in _runs(inked):
+    for a, b in stretches(inked):
         if b - a < _SPECK * line.size or _is_rule(darkness, line, left + a, left + b, level):
             inked[max(0, a - beside) : b + beside] = False
-    a, b = max(_runs(~inked), key=lambda run: run[1] - run[0], default=(0, right - left))
+    a, b = max(stretches(~inked), key=lambda run: run[1] - run[0], default=(0, right - left))
     return float(left + a), float(left + b)
 
 

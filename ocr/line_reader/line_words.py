@@ -1,17 +1,15 @@
 """Finds where the words of a line stand: between the spaces that were read, and from ink to ink. Torch-free."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from statistics import fmean
 
 import numpy as np
-import numpy.typing as npt
 
 from ocr.imaging.measures import ASCENT, DESCENT
+from ocr.imaging.profiles import Mask, stretches
 from ocr.line_reader.found_lines import Floats
-
-Mask = npt.NDArray[np.bool_]
 
 _INK = 0.35  # of the darkest: a column with as much has some
 # In the image's heights: how far a letter's ink may reach from where it was read.
@@ -55,7 +53,7 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     inked: Mask = image[max(0, top) : max(1, bottom)].max(0) > _INK
     reach, size = round(_REACH * height), height / (above + below)
     starts = [_first_ink(inked, round(words[0][0].x), reach)]
-    ends, white = [], list(_runs(inked))
+    ends, white = [], [(float(start), float(end)) for start, end in stretches(~inked)]
     for (before, after), space in zip(pairwise(words), spaces, strict=True):
         left, right = _white(white, starts[-1], before[-1].x - _LAG * size, space, after[0].x)
         lacking = max(0.0, _SPACE * size - (right - left))
@@ -103,8 +101,3 @@ def _white(
 
     between = [run for run in white if begun < run[0] <= following and run[1] > ended]
     return max(between, key=is_wide_and_near, default=(space, space))
-
-
-def _runs(inked: Mask) -> Iterator[tuple[float, float]]:
-    edges = np.flatnonzero(np.diff(np.concatenate([[True], inked, [True]]).astype(np.int8)))
-    return zip(edges[::2].astype(float).tolist(), edges[1::2].astype(float).tolist(), strict=True)

@@ -2,8 +2,8 @@
 
 Lines that follow each other closely are blocks. Blocks of running text are read each by itself; all other lines are
 joined to rows with what stands beside them. Units are then ordered by which must come first: what stands above, and of
-columns the left one. Source: Breuel 2003, High Performance Document Layout Analysis, whose second rule is used only
-between columns and what stands side by side, so that a letter's date stays above the address.
+what stands side by side the left one. Source: Breuel 2003, High Performance Document Layout Analysis, whose second rule
+is used only for what stands side by side, so that a letter's date stays above the address.
 """
 
 from collections.abc import Sequence

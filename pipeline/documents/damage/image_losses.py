@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ocr.imaging.profiles import stretches
 from pipeline.documents.damage import picture_data
 from pipeline.documents.damage.premature_end import fax_rows, lacks_rows, png_ends_early
 
@@ -103,8 +104,7 @@ def has_hole(file: Any, extents: Extents = ()) -> bool:
     highest = max((end for _, end in extents), default=None)
     file.seek(lowest * _BLOCK_BYTES)
     empty, first, last, num_bytes = _blocks(file, highest)
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], empty, [False])).astype(np.int8)))
-    for begin, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for begin, end in stretches(empty):
         is_whole_block = min(end * _BLOCK_BYTES, num_bytes) - begin * _BLOCK_BYTES >= _BLOCK_BYTES
         begins = begin > 0 and last[begin - 1]
         ends = end == len(empty) or first[end]

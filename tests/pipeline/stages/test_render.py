@@ -50,6 +50,13 @@ def corner(image: PageImage) -> str:
     return max(halves, key=lambda name: float(halves[name].sum()))
 
 
+def test_a_page_has_its_layers_text_unless_it_was_slow_to_draw(monkeypatch):
+    assert (show(SAMPLES / "report.pdf").text_layer or "").startswith("The Hillside Reading Room")
+    assert show(SAMPLES / "letter.png").text_layer is None
+    monkeypatch.setattr("pipeline.stages.render._PATIENCE_S", 0.0)
+    assert show(SAMPLES / "report.pdf").text_layer is None
+
+
 def save(path: Path, image: Image.Image, **options) -> Path:
     image.save(path, **options)
     return path
