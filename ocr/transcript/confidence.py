@@ -10,6 +10,7 @@ import math
 from codecs import getincrementaldecoder
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel, DecodeStream
 
 from ocr.errors import CheckpointError
-from ocr.transcript.token_bytes import token_bytes
 from ocr.types import Block, ParsedText, Transcript
 
 _UNSURE = math.log(0.5)
@@ -144,10 +144,45 @@ def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenize
     return owners
 
 
+@lru_cache(maxsize=1)
+def _byte_of() -> dict[str, int]:
+    """Returns the byte that each character of a byte-level vocabulary stands for. Source: openai/gpt-2, encoder.py."""
+    plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {chr(byte): byte for byte in plain} | {chr(256 + nth): byte for nth, byte in enumerate(others)}
+
+
+class TokenBytes(dict[int, bytes]):
+    """The bytes of a byte-level BPE's tokens, each looked up once; none for an id that is no token.
+
+    That is faster than decoding, and exact for parts of characters.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        added = (
+            tokenizer.get_added_tokens_decoder()
+        )  # tags and the end of the text: none is printed on the page
+        super().__init__({token: tag.content.encode() for token, tag in added.items()})
+        self._tokenizer = tokenizer
+
+    def __missing__(self, token: int) -> bytes:
+        letters = (self._tokenizer.id_to_token(token) if 0 <= token < 1 << 31 else None) or ""
+        byte_of = _byte_of()
+        try:
+            found = bytes([byte_of[letter] for letter in letters])
+        except KeyError:  # not of a byte-level vocabulary
+            found = letters.encode()
+        self[token] = found
+        return found
+
+
+_token_bytes = lru_cache(maxsize=2)(TokenBytes)  # the same for every page of a model
+
+
 def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
     """Returns how many characters each token adds to the text; one split over several tokens counts for the last."""
     if isinstance(tokenizer.decoder, ByteLevel):
-        bytes_of = token_bytes(tokenizer)
+        bytes_of = _token_bytes(tokenizer)
         pieces = [bytes_of[token] for token in tokens]
         if all(map(bytes.isascii, pieces)):
             return list(map(len, pieces))

@@ -14,6 +14,7 @@ from ocr.transcript.confidence import (
     Calibration,
     Curve,
     Signals,
+    TokenBytes,
     assess,
     block_features,
     page_features,
@@ -118,3 +119,14 @@ def test_a_token_belongs_to_the_block_in_which_it_ends() -> None:
         owners = confidence._owners([block], transcript, TOKENIZER)
         wanted = [0 if span and span[0] < end <= span[1] else -1 for end in ends]
         assert owners.tolist() == wanted
+
+
+def test_bytes_of_tokens_are_those_of_their_text() -> None:
+    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    known = TokenBytes(tokenizer)
+    tokens = tokenizer.encode(_MIXED, add_special_tokens=False).ids
+    assert b"".join(known[token] for token in tokens) == _MIXED.encode()
+    assert known[tokenizer.token_to_id("<td>")] == b"<td>"
+    assert known[10**6] == known[-1] == known[1 << 40] == b""
+    every = {known[token] for token in range(tokenizer.get_vocab_size())}
+    assert every >= {bytes([byte]) for byte in range(256)}
