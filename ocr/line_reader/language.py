@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from ocr.line_reader.found_lines import ReadLine
@@ -80,8 +80,13 @@ def _sizes(line: ReadLine) -> float:
 
 def letter_costs(text: str) -> list[float]:
     """Returns what each letter of a text's words costs after those before it, in bits; of words of three letters."""
+    return [cost for word in _WORD.findall(text) for cost in _costs(word)]
+
+
+@lru_cache(maxsize=8192)
+def _costs(word: str) -> tuple[float, ...]:
     table = _table()
-    return [table[place] / STEPS_A_BIT for word in _WORD.findall(text) for place in sequences(word)]
+    return tuple(table[place] / STEPS_A_BIT for place in sequences(word))
 
 
 def sequences(word: str) -> Iterator[tuple[int, int, int]]:
