@@ -199,7 +199,7 @@ def test_graphs_on_a_gpu_equal_the_encoder() -> None:
     redraw(encoder, seed=3)
     encoder = encoder.to(device, torch.bfloat16).requires_grad_(False)
     capture = CudaGraphCapture(device, poison=True)
-    through, manager = pages_encoder(encoder, capture, device, max_items=8, repeats=3, parity_every=5)
+    through, manager = pages_encoder(encoder, capture, device, graphs="on", max_items=8, parity_every=5)
     rounds = [
         [random_page(10 * turn + seed, grid=grid) for seed, grid in enumerate(GRIDS)] for turn in range(3)
     ]

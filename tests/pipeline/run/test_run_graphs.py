@@ -94,6 +94,7 @@ def test_tokens_are_those_of_a_run_without_graphs(
         docs,
         database,
         device=device,
+        dtype="float32",
         ingest={"paths": [str(docs)], "video": bool(case.num_frames)},
     )
     config = changed(config, decode={"max_tokens": case.max_tokens})
