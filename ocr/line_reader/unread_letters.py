@@ -1,16 +1,19 @@
 """Tells whether ink that no line covers looks like letters, in any direction, rather than drawings, edges or specks.
 
 Letters are of about one size, and each has others beside it; markers of a chart stand apart, strokes of a drawing are
-thin for their size, and what is seen of a sheet's edge or of a stamp is of all sizes.
+thin for their size, and what is seen of a sheet's edge or of a stamp is of all sizes. The
+letters of a word on an arc or in a wave are little ink: they are read, straightened along their path.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ocr.imaging.pieces import pieces
-from ocr.line_reader.found_lines import Box, TextLine
+from ocr.imaging.pieces import Piece, pieces
+from ocr.imaging.profiles import Mask
+from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
 from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.reading import LineReader
 
 # Of a page's ink: less is a mark or two. Ordinary pages have .03 outside their lines, scans with pen marks up to .4.
 _MUCH = 0.2
@@ -23,6 +26,14 @@ _NEAR, _NEIGHBOURS = 0.35, 2
 # Of the ink outside lines that is in letters; of theirs that is in those with neighbours; of their boxes that is ink.
 # Of 54 printed and typed scans with pen marks, stamps and edges, and of 14 drawings, none has more of all three.
 _MOSTLY, _TOGETHER, _FILLED = 0.8, 0.7, 0.2
+# On a path so many pieces follow each other, so large in pixels, so many times as large as the next one at most, and so
+# far from it, in sides of the smaller one. What was found and read so surely stands on none; straightened, so many
+# letters are read so surely, those of two signatures on 63 ordinary pages with 0.78 and 0.82.
+_FEWEST_ON_PATH, _MOST_ON_PATH, _LEAST_PX, _NEXT_ALIKE, _NEXT = 5, 40, 5, 3.0, 1.2
+_READ, _LIKELY, _LETTERS = 0.9, 0.84, 7
+# In sides of the letters: how far from a row they stand, how far apart, what is seen around their path. Of its length:
+# slanted lines rise less.
+_BENT, _APART, _AROUND, _DEGREE, _SLANT = 0.35, 3.0, 1.3, 4, 0.15
 
 
 def shows_letters(ink: PageInk, lines: Sequence[TextLine], boxes: Sequence[Box]) -> bool:
@@ -56,3 +67,56 @@ def _are_letters(found: "np.ndarray[tuple[int, int], np.dtype[np.float32]]") -> 
         and own[num_near >= _NEIGHBOURS].sum() > _TOGETHER * own.sum()
         and own.sum() > _FILLED * areas.sum()
     )
+
+
+def shows_bent_type(
+    ink: PageInk, darkness: Floats, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
+) -> bool:
+    """Returns whether letters stand on an arc or in a wave outside these lines and boxes. darkness: [H, W] in 0..1."""
+    sure = [read.line for read in found if read.num_letters >= 4 and read.confidence > _READ]
+    seen = (
+        _straightened(darkness, path / np.float32(ink.scale)) for path in _paths(ink.outside(sure, boxes))
+    )
+    lines = (line for page in seen if page is not None for line in reader.read(page, reader.find(page)))
+    if any(line.confidence > _LIKELY and line.num_letters >= _LETTERS for line in lines):
+        return True
+    return ink.coarse is not None and shows_bent_type(ink.coarse, darkness, found, boxes, reader)
+
+
+def _paths(outside: Mask) -> Iterator[Floats]:
+    """Yields the bounds, [N, 4], of letters that follow each other, of ink outside lines."""
+    found = [piece for piece in pieces(outside) if max(piece.width, piece.height) >= _LEAST_PX]
+    paths: list[list[Piece]] = []
+    for piece in sorted(found, key=lambda piece: -piece.width * piece.height)[:_MOST]:
+        near = [path for path in paths if any(_follow(piece, other) for other in path)]
+        paths = [path for path in paths if path not in near]
+        paths.append([piece, *(other for path in near for other in path)])
+    fit = (path for path in paths if _FEWEST_ON_PATH <= len(path) <= _MOST_ON_PATH)
+    return (np.array([(it.x0, it.y0, it.x1, it.y1) for it in path], np.float32) for path in fit)
+
+
+def _follow(piece: Piece, other: Piece) -> bool:
+    low, high = sorted(max(it.width, it.height) for it in (piece, other))
+    apart = max(piece.x0 - other.x1, other.x0 - piece.x1, piece.y0 - other.y1, other.y0 - piece.y1)
+    return high < _NEXT_ALIKE * low and apart < _NEXT * low
+
+
+def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:
+    """Returns the page along the path of letters, [h, w]; None where they stand in a row, or too far apart."""
+    middles, side = (boxes[:, :2] + boxes[:, 2:]) / 2, float(np.median((boxes[:, 2:] - boxes[:, :2]).max(1)))
+    across, down = np.ptp(middles, axis=0)
+    middles = middles[np.argsort(middles[:, int(down > across)])]
+    steps = np.hypot(*np.diff(middles, axis=0).T)
+    if down < max(_BENT * side, _SLANT * across) or steps.max() > _APART * side:
+        return None
+    along = np.append(0, np.cumsum(steps))
+    at = np.arange(-side, along[-1] + side)
+    path = [np.polynomial.Polynomial.fit(along, own, _DEGREE) for own in middles.T]
+    on_path = np.clip(at, 0, along[-1])
+    step = np.array([own.deriv()(on_path) for own in path])
+    step /= np.hypot(*step)
+    x, y = np.array([own(on_path) for own in path]) + (at - on_path) * step
+    offsets = np.arange(-_AROUND * side, _AROUND * side)[:, None]
+    columns, rows = (np.rint(own).astype(np.intp) for own in (x - offsets * step[1], y + offsets * step[0]))
+    seen: Floats = darkness[rows.clip(0, len(darkness) - 1), columns.clip(0, darkness.shape[1] - 1)]
+    return seen

@@ -16,7 +16,7 @@ from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
-from ocr.line_reader.unread_letters import shows_letters
+from ocr.line_reader.unread_letters import shows_bent_type, shows_letters
 from ocr.types import BoxPx, ParsedText
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings, result_of
@@ -73,6 +73,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         is_unread = ink.unread(seen, beside) > _MOST_UNREAD
         has_hole = any(read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS for read in upright)
         lacks_letters = has_hole or (bool(lines) and shows_letters(ink, seen, beside))
+        lacks_letters |= shows_bent_type(ink, darkness, found, beside, reader)
         is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
     timings = (*render_timings(rendered), single("lines", watch.seconds))
