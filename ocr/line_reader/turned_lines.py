@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import Box, ReadLine, TextLine, TurnedLines, shared
+from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.missed_lines import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
@@ -20,8 +20,9 @@ from ocr.orientation.detect import ANGLES, Angle, evidence
 from ocr.orientation.line_samples import reduced
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
-# turned lines, letters of several that stand in a row may have been read as one line of up to so many marks.
-_SURE, _FEW, _IN_A_ROW = 0.9, 2, 8
+# turned lines, letters of several that stand in a row may have been read as one line of up to so many marks, and parts
+# of lines that are upside down were read with 0.94.
+_SURE, _FEW, _IN_A_ROW, _SURELY = 0.9, 2, 8, 0.97
 # Of a line that was read: so much lies where turned lines are, if it is made of them.
 _SHARED = 0.4
 # The page is reduced to about these sizes for the pieces by which the direction of what is left is told.
@@ -46,7 +47,9 @@ def turned_lines(
     turns = _turns(without_lines(grey, (read.line.box for read in sure)))
     if not turns:
         return []
-    kept = {id(read) for read in sure if _is_sure(read, _IN_A_ROW)}
+    kept = {
+        id(read) for read in sure if _is_sure(read, _IN_A_ROW) and (read.is_rule or read.confidence > _SURELY)
+    }
     page = without_lines(grey, (read.line.box for read in found if id(read) in kept))
     unsure = [read for read in found if id(read) not in kept]
     return list(_surest([_look(page, turn_deg, unsure, reader) for turn_deg in turns]))
@@ -100,15 +103,20 @@ def _standing(line: TextLine, width: int, height: int) -> TextLine:
     return replace(line, left=width - line.right, right=width - line.left, baseline=baseline, is_sure=True)
 
 
-def _surest(looks: Iterable[TurnedLines]) -> Iterator[TurnedLines]:
-    """Yields the looks, the one with most letters first, each without what stands where another's lines do."""
-    taken: list[Box] = []
+def _surest(looks: Sequence[TurnedLines]) -> Iterator[TurnedLines]:
+    """Yields the looks, each without what stands where another one's lines of more letters do."""
+    placed = [pair for look in looks for pair in zip(look.lines, look.boxes, strict=True)]
     for look in sorted(looks, key=lambda look: -sum(map(_num_letters, look.lines))):
-        own = zip(look.lines, look.boxes, strict=True)
-        lines = tuple(read for read, box in own if not any(shared(box, other) > _SHARED for other in taken))
+        lines = tuple(
+            read
+            for read, box in zip(look.lines, look.boxes, strict=True)
+            if not any(
+                shared(box, there) > _SHARED and _num_letters(other) > _num_letters(read)
+                for other, there in placed
+            )
+        )
         if any(_num_letters(read) >= _LEAST_LETTERS for read in lines):
             yield replace(look, lines=lines)
-            taken += look.boxes
 
 
 def _num_letters(read: ReadLine) -> int:

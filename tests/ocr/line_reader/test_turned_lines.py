@@ -77,6 +77,17 @@ def test_a_half_that_stands_on_its_head_comes_before_what_is_below_it(reader: Li
     assert [part.turn_deg for part in turned] == [180]
 
 
+def test_a_line_on_its_head_is_whole_beside_one_on_its_side(reader: LineReader) -> None:
+    """As it stands, half of it is read with 0.94."""
+    below = np.rot90(
+        drawn(((60, 40), "Printed by Tollund and Sons of Ribe", {"fontname": "tiro", "fontsize": 14})), 2
+    )
+    margin = ((30, 240), "Harbour archive, folder 318", {"rotate": 90, "fontsize": 12})
+    parsed, turned = read(np.minimum(below, drawn(((60, 40), f"{ABOVE}\n{BELOW}", {}), margin)), reader)
+    assert sorted(parsed.text.split("\n\n")[1:]) == [margin[1], "Printed by Tollund and Sons of Ribe"]
+    assert {part.turn_deg for part in turned} == {90, 180}
+
+
 def test_an_upright_page_is_not_looked_at_again(reader: LineReader, monkeypatch: pytest.MonkeyPatch) -> None:
     page = drawn(((60, 40), ABOVE, {}), ((60, 120), BELOW, {}), ((60, 200), "14 9 6 11 8", {}))
     darkness = darkness_of(page)
