@@ -39,7 +39,7 @@ _GAP_PX, _LEAST_PX = 3, 3
 # few that are as high as the page's lines, in type sizes, and these are looked at before.
 _MOST_ALIKE, _MOST_OTHERS, _MOST_PIECES, _AS_HIGH = 40, 5, 400, (0.35, 1.5)
 # Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
-_ON_GROUND, _LEAST_GROUND = 20, 0.6
+_ON_GROUND, _LEAST_GROUND = 20, 0.72
 # Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
 _APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5

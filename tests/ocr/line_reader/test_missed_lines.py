@@ -9,6 +9,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ocr.imaging.pieces import Piece
+from ocr.line_reader import missed_lines
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.reading import darkness_of
@@ -282,3 +283,9 @@ def test_a_missed_line_is_read_in_its_page_s_type_where_its_own_ink_misleads(
 
     monkeypatch.setattr(shipped(), "read", misread)
     assert completed(darkness, found)[0] == ["Harbour Notes", *ROLL]
+
+
+def test_a_bar_code_is_no_writing() -> None:
+    page = np.full((200, 600), 20, np.uint8)
+    page[:, ::9] = page[:, 1::9] = page[:, 2::9] = 250
+    assert not missed_lines._on_grounds(page, np.ones_like(page, np.bool_)).any()
