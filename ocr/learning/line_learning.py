@@ -1,26 +1,21 @@
-"""What trainings of the network that reads lines share: how it is opened, its loss, what it says; and further training
+"""What trainings of the network that reads lines share: its loss, what it says; and further training
 on line images whose text is known.
 """
 
-import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from pathlib import Path
-from typing import Any
 
 import torch
 from rapidfuzz.distance import Levenshtein
 from torch import Tensor
 from torch.nn import functional as F
 
-from ocr.errors import CheckpointError
-from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
-from ocr.learning.reader_net import ReaderNet
+from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX, RANGE
-from ocr.line_reader.networks import STEP_PX, ReaderSizes
+from ocr.line_reader.networks import STEP_PX
 
 BLANK, SPACE, FIRST_CLASS = 0, 1, 2  # classes; the characters' follow
 _OTHERWISE = 0.6  # share of wrong characters from which a text is hardly that of the line
@@ -28,23 +23,6 @@ _DECAY, _BETAS = 0.01, (0.9, 0.98)
 # The most that wear does to a line image at strength 1: shift and stretch down, blur, grain, lost contrast.
 _SHIFT, _STRETCH, _BLUR, _GRAIN, _PALE = 0.1, 0.12, 1.0, 0.25, 0.4
 _STEPS = range(256)  # of the stored darkness of a line image
-
-
-def open_net(folder: Path) -> tuple[ReaderNet, str]:
-    """Returns the network in a folder of a line reader, and the characters that it knows, in the order of its classes.
-
-    Raises: CheckpointError where there is none.
-    """
-    try:
-        config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
-        characters = str(config.pop("characters"))
-        net = ReaderNet(ReaderSizes(num_classes=len(characters) + FIRST_CLASS, **config))
-        fill(net, folder / "reader.safetensors")
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise CheckpointError(
-            f"{folder} holds no line reader ({error}); name a model that has one"
-        ) from error
-    return net, characters
 
 
 def classes_of(characters: str) -> dict[str, int]:

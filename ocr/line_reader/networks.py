@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,10 +33,13 @@ _MICROSOFT = "com.microsoft"
 _EPSILON = 1e-5
 _CODED = ".scale"
 
+# Of a line image's frames: the class of each, and its probability.
+Frames = tuple[npt.NDArray[np.intp], Floats]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderSizes:
-    """The sizes of the network that reads a line; ocr.learning.reader_net says what each is."""
+    """The sizes of the network that reads a line; ocr.line_networks.reader_net says what each is."""
 
     num_classes: int
     height: int = HEIGHT_PX
@@ -53,37 +56,68 @@ class ReaderSizes:
         return STEP_PX * HEIGHT_PX // self.height
 
 
-class Networks:
-    """Both networks of a folder: finder.safetensors, reader.safetensors and reader.json. characters: that it knows.
+class Networks(Protocol):
+    """Both networks. characters: that the one knows which reads lines. sizes: its own."""
+
+    characters: str
+    sizes: ReaderSizes
+
+    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
+        """Returns [3, h, w] for each page [H, W] in 0..1 (0 is white), as it is to be searched.
+
+        A cell is STRIDE_PX wide. The logit of being in a line's small letters; the baseline's distance below the cell's
+        middle, in DROP_PX; the logarithm of the type size in SIZE_PX.
+        """
+
+    def frames(self, images: Sequence[Floats]) -> list[Frames]:
+        """Returns what each frame of normalised line images [HEIGHT_PX, W] shows most likely, and how likely.
+
+        The classes are the blank, the space, the characters.
+        """
+
+
+class OnnxNetworks(Networks):
+    """The networks of a folder in ONNX Runtime: finder.safetensors, reader.safetensors and reader.json.
 
     threads: of each. Raises: CheckpointError where a file is missing or holds other tensors.
     """
 
     def __init__(self, folder: Path, threads: int = 1) -> None:
-        config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
-        self.characters: str = config.pop("characters")
-        self.sizes = ReaderSizes(num_classes=len(self.characters) + 2, **config)
+        self.characters, self.sizes = read_sizes(folder)
         self._finder = _session(finder_graph(), ("darkness", "cells"), folder / "finder.safetensors", threads)
         self._reader = _session(
             reader_graph(self.sizes), ("line", "logits"), folder / "reader.safetensors", threads
         )
 
-    def cells(self, darkness: Floats) -> Floats:
-        """Returns [3, h, w] for a page [H, W] in 0..1 (0 is white), as it is to be searched; a cell is STRIDE_PX wide.
+    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
+        """Returns [3, h, w] for each page [H, W]; see Networks."""
+        return list(map(self._cells, pages))
 
-        The logit of being in a line's small letters; the baseline's distance below the cell's middle, in DROP_PX; the
-        logarithm of the type size in SIZE_PX.
-        """
+    def frames(self, images: Sequence[Floats]) -> list[Frames]:
+        """Returns what each frame of line images [HEIGHT_PX, W] shows; see Networks."""
+        return list(map(self._frames, images))
+
+    def _cells(self, darkness: Floats) -> Floats:
         height, width = darkness.shape
         page = np.pad(darkness, ((0, -height % DEEPEST_PX), (0, -width % DEEPEST_PX)))
         cells: Floats = self._finder.run(None, {"darkness": page[None, None]})[0][0]
         return cells
 
-    def logits(self, image: Floats) -> Floats:
-        """Returns [frames, classes] of a normalised line image [HEIGHT_PX, W]: the blank, the space, the characters."""
+    def _frames(self, image: Floats) -> Frames:
+        logits = self._logits(image)
+        return logits.argmax(-1), 1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1)
+
+    def _logits(self, image: Floats) -> Floats:
         wide = np.pad(image, ((0, 0), (0, -image.shape[1] % self.sizes.step_px)))
         logits: Floats = self._reader.run(None, {"line": wide[None, None]})[0][0]
         return logits
+
+
+def read_sizes(folder: Path) -> tuple[str, ReaderSizes]:
+    """Returns the characters that a folder's network knows, and its sizes. Raises: OSError, ValueError, KeyError."""
+    config: dict[str, Any] = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+    characters: str = config.pop("characters")
+    return characters, ReaderSizes(num_classes=len(characters) + 2, **config)
 
 
 def finder_graph() -> Graph:

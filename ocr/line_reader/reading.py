@@ -18,7 +18,7 @@ from ocr.line_reader.line_holes import widest_hole
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
-from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Networks
+from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Frames, Networks, OnnxNetworks
 from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
@@ -64,13 +64,15 @@ class LineReader:
         self._names = ("", " ", *networks.characters)
 
     @classmethod
-    def load(cls, folder: Path, threads: int = 1) -> "LineReader":
+    def load(cls, folder: Path, threads: int = 1, networks: Networks | None = None) -> "LineReader":
         """Returns the reader stored in a folder: finder.safetensors, reader.safetensors and reader.json.
 
-        A confidence.json there is its calibration. Raises: CheckpointError where one of them cannot be read.
+        A confidence.json there is its calibration. networks: what runs them, None for ONNX Runtime.
+        Raises: CheckpointError where one of them cannot be read.
         """
         fitted = folder / CONFIDENCE
-        return cls(Networks(folder, threads), Calibration.read(fitted) if fitted.exists() else None)
+        calibration = Calibration.read(fitted) if fitted.exists() else None
+        return cls(networks or OnnxNetworks(folder, threads), calibration)
 
     def find(self, darkness: Floats) -> list[TextLine]:
         """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
@@ -81,11 +83,12 @@ class LineReader:
         first = self._first_look(darkness)
         page, looks, scale = _reduced(darkness, first.scale), [first], first.scale / 4
         half, page = _reduced(page, 1 / 2), _reduced(page, 1 / 4)
-        while len(looks) == 1 or max(page.shape) > DEEPEST_PX:
-            looks.append(self._look(page, scale, darkness.shape[1]))
-            page, scale = _reduced(page, 1 / 2), scale / 2
+        further = [(page, scale)]
+        while max((page := _reduced(page, 1 / 2)).shape) > DEEPEST_PX:
+            further.append((page, scale := scale / 2))
+        looks += self._looks(further, darkness.shape[1])
         if is_worth_halving(*looks[:2]):
-            looks.append(self._look(half, first.scale / 2, darkness.shape[1]))
+            looks += self._looks([(half, first.scale / 2)], darkness.shape[1])
         lines = merged(looks, lambda lines: self._sure_letters(darkness, lines))
         return joined(darkness, lengthened(darkness, parted(darkness, lines)))
 
@@ -99,27 +102,27 @@ class LineReader:
         """Returns the lines of a page seen from so near that its small print is found."""
         long_px, short_px = max(darkness.shape), min(darkness.shape)
         scale = min(1.0, _STRIP_PX / short_px if long_px > _STRIP * short_px else FINDER_PX / long_px)
-        look = self._look(_reduced(darkness, scale), scale, darkness.shape[1])
+        look = self._look(darkness, scale)
         if not look.lines and scale < _FAR_SCALE:
-            look = self._look(_reduced(darkness, _CLOSE_SCALE), _CLOSE_SCALE, darkness.shape[1])
+            look = self._look(darkness, _CLOSE_SCALE)
         size = median(look.sizes_px()) if look.lines else _GOOD_SIZE_PX
         if look.scale < 1 and size < _SMALL_SIZE_PX:
             scale = min(1.0, look.scale * _GOOD_SIZE_PX / size)
-            look = self._look(_reduced(darkness, scale), scale, darkness.shape[1])
+            look = self._look(darkness, scale)
         return look
 
-    def _look(self, page: Floats, scale: float, width: int) -> Look:
-        """Returns the lines of a page of this width that was reduced by scale to [h, w]."""
-        text, drop, size_log = self._networks.cells(page)
-        middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
-        cells = Cells(
-            text=1 / (1 + np.exp(-text)),
-            baseline=middles + DROP_PX * drop,
-            size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
-            inked=_contrasts(page, *text.shape) > _INK,
-            stride_px=STRIDE_PX,
-        )
-        return Look(scale=scale, lines=lines_of(cells, scale, width))
+    def _look(self, darkness: Floats, scale: float) -> Look:
+        """Returns the lines of a page that is reduced by scale first."""
+        [look] = self._looks([(_reduced(darkness, scale), scale)], darkness.shape[1])
+        return look
+
+    def _looks(self, pages: Sequence[tuple[Floats, float]], width: int) -> list[Look]:
+        """Returns the lines of a page of this width, each time it was reduced to [h, w], by a scale."""
+        found = self._networks.cells([page for page, _ in pages])
+        return [
+            Look(scale=scale, lines=lines_of(_cells_of(page, cells), scale, width))
+            for (page, scale), cells in zip(pages, found, strict=True)
+        ]
 
     def _sure_letters(self, darkness: Floats, lines: Sequence[TextLine]) -> int:
         """Returns how many letters and digits the lines have, without those that are none perhaps."""
@@ -140,8 +143,8 @@ class LineReader:
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
         starts, holes = [0] * len(lines), [0.0] * len(lines)
-        for piece in images:
-            letters, line = self._letters(piece.image), piece.line
+        for piece, frames in zip(images, self._networks.frames([each.image for each in images]), strict=True):
+            letters, line = self._letters(piece.image, frames), piece.line
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
@@ -166,12 +169,10 @@ class LineReader:
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or (read.confidence > _SURE and read.num_letters)]
 
-    def _letters(self, image: Floats) -> list[Letter]:
+    def _letters(self, image: Floats, frames: Frames) -> list[Letter]:
         """Returns the characters of a line's image."""
-        logits = self._networks.logits(image)
-        best = logits.max(-1, keepdims=True)
-        chances = 1 / np.exp(logits - best).sum(-1)
-        letters = self._decoded(logits.argmax(-1).tolist(), chances.tolist())
+        classes, chances = frames
+        letters = self._decoded(classes.tolist(), chances.tolist())
         return with_raised(image, letters, above=ABOVE, below=BELOW)
 
     def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
@@ -186,6 +187,19 @@ class LineReader:
             middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
             letters.append(Letter(self._names[number], middle, max(probabilities)))
         return letters
+
+
+def _cells_of(page: Floats, cells: Floats) -> Cells:
+    """Returns what the finder says of a page's cells, [3, h, w]."""
+    text, drop, size_log = cells
+    middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
+    return Cells(
+        text=1 / (1 + np.exp(-text)),
+        baseline=middles + DROP_PX * drop,
+        size=np.clip(SIZE_PX * np.exp(np.clip(size_log, -9, 9)), *_SIZES_PX),
+        inked=_contrasts(page, *text.shape) > _INK,
+        stride_px=STRIDE_PX,
+    )
 
 
 def _contrasts(page: Floats, rows: int, columns: int) -> Floats:

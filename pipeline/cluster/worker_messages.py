@@ -121,4 +121,5 @@ def merged_figures(reports: Sequence[Report]) -> ModelFigures:
         }
         if encoders
         else None,
+        read_on=next((did.read_on for did in all_ if did.read_on), ""),
     )

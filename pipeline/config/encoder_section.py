@@ -1,6 +1,7 @@
 """Defines the configuration's section `encoder` and translates it into the graph manager's settings. Torch-free."""
 
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
@@ -14,8 +15,14 @@ from pipeline.errors import ConfigError
 
 # DeepSeek-OCR's, and those of other families.
 PATHS = ("global", "local", "slices", "image", "video")
+# The line reader's: its images are much smaller than the views that max_items counts.
+LINE_PATHS = ("find", "line")
+_LINES_A_VIEW = 8
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+
+
+Budgets = dict[str, list[int]] | Literal["auto"] | None
 
 
 class EncoderConfig(Section):
@@ -29,7 +36,7 @@ class EncoderConfig(Section):
     """
 
     graphs: Annotated[Literal["auto", "on", "off"], SWITCH] = "auto"
-    budgets: dict[str, list[int]] | Literal["auto"] | None = None
+    budgets: Budgets = None
     max_items: int = Field(default=32, ge=1)
     max_frames: int = Field(default=64, ge=1)
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -47,8 +54,8 @@ class EncoderConfig(Section):
         if not isinstance(budgets, dict) or not budgets:
             raise ValueError("write auto, null, or a list of tokens a path, such as {global: [256, 512]}")
         for path, sizes in budgets.items():
-            if path not in PATHS:
-                raise ValueError(f"there is no path {path}; write one of {', '.join(PATHS)}")
+            if path not in (*PATHS, *LINE_PATHS):
+                raise ValueError(f"there is no path {path}; write one of {', '.join((*PATHS, *LINE_PATHS))}")
             if not isinstance(sizes, list):
                 raise ValueError(f"{path} is not a list of tokens; write {path}: [...], or leave {path} out")
             try:
@@ -83,13 +90,29 @@ def graph_settings(config: EncoderConfig, mode: Mode | None = None) -> GraphSett
                 validate(path, sizes, tokens.get(path, 1))
         return GraphSettings(
             graphs=config.graphs,
-            budgets=config.budgets,
+            budgets=_without(config.budgets, LINE_PATHS),
             max_items=config.max_items,
             max_frames=config.max_frames,
             memory_limit=config.memory_limit,
         )
     except GraphSettingsError as error:
         raise config_error(error) from None
+
+
+def line_settings(config: EncoderConfig) -> GraphSettings:
+    """Returns the graph manager's settings for the line reader's paths."""
+    return GraphSettings(
+        graphs=config.graphs,
+        budgets=_without(config.budgets, PATHS),
+        max_items=_LINES_A_VIEW * config.max_items,
+        memory_limit=config.memory_limit,
+    )
+
+
+def _without(budgets: Budgets, paths: Sequence[str]) -> Budgets:
+    if not isinstance(budgets, dict):
+        return budgets
+    return {path: sizes for path, sizes in budgets.items() if path not in paths} or None
 
 
 def config_error(error: GraphSettingsError) -> ConfigError:

@@ -10,12 +10,14 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pebble import ProcessExpired
 
 from encoders.views import PageViews
-from pipeline.errors import WorkersError
+from ocr.errors import CheckpointError
+from pipeline.device.line_device import LineDevice
+from pipeline.errors import PipelineError
 from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, Shared, share
@@ -41,7 +43,8 @@ class LineReaders(TaskPool):
     """Processes that read pages line by line; they start with start() or the first page.
 
     folder: with the line reader's files. number: of processes. memory_bytes: what each may allocate, None for no limit.
-    stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself.
+    stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself. device: runs
+    their networks on a GPU, if there is one; None where each process runs its own.
     arena: the shared memory in which pages' pixels may lie, to be set before the first page.
     """
 
@@ -53,12 +56,14 @@ class LineReaders(TaskPool):
         *,
         stage: str = "lines",
         niceness: int = 0,
+        device: LineDevice | None = None,
     ) -> None:
+        self.device = device
         self.meter = Meter()
         super().__init__(
             max_workers=number,
             initializer=_begin_process,
-            initargs=(str(folder), memory_bytes, niceness),
+            initargs=(str(folder), memory_bytes, niceness, ""),
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
             imports=(
@@ -79,8 +84,14 @@ class LineReaders(TaskPool):
             threading.Thread(target=self._start, daemon=True).start()
 
     def _start(self) -> None:
-        with contextlib.suppress(WorkersError):
+        with contextlib.suppress(PipelineError, CheckpointError):
             self._pool()
+
+    def _pool(self) -> Any:
+        """Returns the running pool, once the GPU is ready. Raises: WorkersError; as LineDevice.address does."""
+        if self.device is not None:
+            self._initargs = *self._initargs[:-1], self.device.address()
+        return super()._pool()
 
     @property
     def is_started(self) -> bool:
@@ -144,6 +155,8 @@ class LineReaders(TaskPool):
 
     def close(self) -> None:
         """Ends the processes and gives up the pages that are not read yet."""
+        if self.device is not None:
+            self.device.close()
         self.__exit__(None, None, None)
 
 
@@ -171,14 +184,17 @@ def _failed(rendered: RenderedPage, error: BaseException) -> PageResult:
     return failed_result(rendered.page, failure, render_timings(rendered))
 
 
-# The folder with the reader's files, in the processes that read; what follows runs there.
+# The folder with the reader's files, and where its networks are served, in the processes that read; what follows runs
+# there.
 _FOLDER: list[Path] = []
+_ADDRESS: list[str] = []
 
 
-def _begin_process(folder: str, memory_bytes: int | None, niceness: int) -> None:
+def _begin_process(folder: str, memory_bytes: int | None, niceness: int, address: str) -> None:
     """Prepares a process for pages; it ends on SIGTERM and with its parent. folder: with the reader's files.
 
-    memory_bytes: what it may allocate from here on, None for no limit. niceness: how far others go first.
+    memory_bytes: what it may allocate from here on, None for no limit. niceness: how far others go first. address:
+    where the networks are served, "" where this process runs its own.
     """
     tasks.start(None, "ocrb-read")  # first of all, so that the process never outlives its parent
     os.nice(niceness)
@@ -190,7 +206,7 @@ def _begin_process(folder: str, memory_bytes: int | None, niceness: int) -> None
         safe_open(
             Path(folder) / f"{name}.safetensors", "np"
         )  # missing or cut off: told now, and not of each page
-    _FOLDER[:] = [Path(folder)]
+    _FOLDER[:], _ADDRESS[:] = [Path(folder)], [address]
     limit_process(memory_bytes)
 
 
@@ -222,5 +238,7 @@ def words_task(shared: Shared) -> SeenWords:
 def _reader() -> "LineReader":
     """Returns the reader, loaded with the first page: a process that gets none does without its memory."""
     from ocr.line_reader.reading import LineReader
+    from pipeline.device.served_networks import ServedNetworks
 
-    return LineReader.load(_FOLDER[0])
+    [folder], [address] = _FOLDER, _ADDRESS
+    return LineReader.load(folder, networks=ServedNetworks(folder, address) if address else None)

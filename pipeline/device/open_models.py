@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
+from pipeline.config.encoder_section import line_settings
 from pipeline.config.schema import Config, other_models, reads_lines, tile_settings, with_model
+from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
-from pipeline.device.startup.loading import line_readers, load_model, word_readers
+from pipeline.device.startup.loading import is_gpu_likely, line_readers, load_model, word_readers
 from pipeline.device.threads.page_reader import PageReader
 
 if TYPE_CHECKING:
@@ -64,12 +66,17 @@ def opened(config: Config, load: "Callable[[Config], PageModel] | None" = None) 
 
 
 def _lines(config: Config) -> LineReaders | None:
-    """Returns the line reader's processes, not started, or None where the page model reads pages first."""
+    """Returns the line reader's processes, not started, or None where the page model reads pages first.
+
+    Raises: ConfigError for a GPU where there is no driver for one.
+    """
     if not reads_lines(config):
         return None
-    return LineReaders(
-        find_directory(config.model) / LINES, line_readers(config), config.render.worker_memory_mb << 20
+    folder, memory_bytes = find_directory(config.model) / LINES, config.render.worker_memory_mb << 20
+    device = (
+        LineDevice(folder, config.device, line_settings(config.encoder)) if is_gpu_likely(config) else None
     )
+    return LineReaders(folder, line_readers(config), memory_bytes, device=device)
 
 
 def _words(config: Config) -> LineReaders | None:

@@ -1,16 +1,17 @@
-"""Wraps the vision encoder for a run: its views go through a graph manager that keeps counts and ends with the run."""
+"""Graph managers for a run, which keep counts and end with it; the vision encoder, whose views go through one."""
 
 import contextlib
 import logging
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.path import EncodedUnit, GraphPath, Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.types import VisionTokens
@@ -59,44 +60,36 @@ class PathsEncoder:
             torch.cuda.current_stream(self._encoder.device).synchronize()
 
 
-class RunEncoder(PathsEncoder):
-    """Encodes pages, through graphs where these are faster; on a CPU eagerly, with the same statistics.
+class RunGraphs:
+    """A graph manager as a run uses it, with statistics that outlast it; on a CPU everything runs eagerly.
 
     A run starts without graphs. warm_up() captures those of the sizes that the user lists, or all if graphs are "on";
     others are captured once enough small batches have come that a graph could run faster: a run of full batches never
     waits for any. If the graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its
-    work runs on the current stream and waits for no other stream. Raises: GraphSettingsError for budgets that do not
-    fit the encoder.
+    work runs on the current stream and waits for no other stream. num_bytes: of the weights. usual_axes: those that
+    units mostly have, by path, for warm_up(). Raises: GraphSettingsError for budgets that do not fit the paths.
     """
 
-    def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
+    def __init__(
+        self,
+        paths: Sequence[GraphPath],
+        settings: GraphSettings,
+        device: torch.device,
+        num_bytes: int,
+        usual_axes: Mapping[str, Sequence[Hashable]],
+    ) -> None:
+        self._paths, self._device, self._usual_axes = paths, device, usual_axes
         self._settings = replace(settings, capture_after=CAPTURE_AFTER)
-        if encoder.num_bytes <= _SMALL_BYTES:
+        if num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
         self._earlier: dict[str, PathStats] = {}
         self._num_batches = 0
-        # Of an encoder without paths, which no manager runs.
-        self._others = {} if encoder.paths else {name: PathStats() for name in encoder.path_names}
-        super().__init__(encoder, _manager(encoder, self._settings))
+        self._manager = EncoderGraphManager(paths, self._settings, device)
+        disable_cudnn_attention(device)
 
-    def synchronize(self) -> None:
-        """Waits for the current stream while sleeping: any other wait would keep a CPU busy that the workers need.
-
-        Waking up takes a little longer, which makes no difference for a batch.
-        """
-        if self._encoder.device.type == "cuda":
-            done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-            done.record(torch.cuda.current_stream(self._encoder.device))
-            done.synchronize()
-
-    def encode_path(
-        self, path: str, pages: Sequence[PageViews]
-    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
-        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
-        outputs, uses = super().encode_path(path, pages)
-        if path in self._others:
-            self._others[path].eager += sum(map(len, uses))
-        return outputs, uses
+    def run(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
+        """Returns each path's outputs, in the order of its units; see EncoderGraphManager.encode."""
+        return self._manager.encode(units)
 
     @property
     def capture_s(self) -> float:
@@ -109,10 +102,13 @@ class RunEncoder(PathsEncoder):
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
         listed = self._settings.budgets if isinstance(self._settings.budgets, Mapping) else {}
-        axes = self._encoder.usual_axes
         try:
             self._manager.warm_up(
-                {path: axes[path] for path in axes if path in listed or self._settings.graphs == "on"}
+                {
+                    path: axes
+                    for path, axes in self._usual_axes.items()
+                    if path in listed or self._settings.graphs == "on"
+                }
             )
         except GraphSettingsError as error:
             raise config_error(error) from error
@@ -152,7 +148,7 @@ class RunEncoder(PathsEncoder):
             if name in self._earlier
             else stats
             for name, stats in now.items()
-        } | self._others
+        }
 
     def release(self) -> bool:
         """Frees all graphs for a language model that runs out of memory; returns whether there were any."""
@@ -182,11 +178,40 @@ class RunEncoder(PathsEncoder):
     def _do_without(self) -> None:
         self.close()
         self._earlier = self.stats()
-        self._manager = _manager(self._encoder, replace(self._settings, graphs="off"))
+        self._manager = EncoderGraphManager(self._paths, replace(self._settings, graphs="off"), self._device)
 
 
-def _manager(encoder: PageEncoder, settings: GraphSettings) -> EncoderGraphManager:
-    return EncoderGraphManager(encoder.paths, settings, encoder.device)
+class RunEncoder(RunGraphs, PathsEncoder):
+    """Encodes pages, through graphs where these are faster; see RunGraphs."""
+
+    def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
+        super().__init__(encoder.paths, settings, encoder.device, encoder.num_bytes, encoder.usual_axes)
+        PathsEncoder.__init__(self, encoder, self._manager)
+        # Of an encoder without paths, which no manager runs.
+        self._others = {} if encoder.paths else {name: PathStats() for name in encoder.path_names}
+
+    def stats(self) -> dict[str, PathStats]:
+        """Returns the statistics of each path; see RunGraphs.stats."""
+        return super().stats() | self._others
+
+    def synchronize(self) -> None:
+        """Waits for the current stream while sleeping: any other wait would keep a CPU busy that the workers need.
+
+        Waking up takes a little longer, which makes no difference for a batch.
+        """
+        if self._encoder.device.type == "cuda":
+            done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+            done.record(torch.cuda.current_stream(self._encoder.device))
+            done.synchronize()
+
+    def encode_path(
+        self, path: str, pages: Sequence[PageViews]
+    ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
+        """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
+        outputs, uses = super().encode_path(path, pages)
+        if path in self._others:
+            self._others[path].eager += sum(map(len, uses))
+        return outputs, uses
 
 
 def disable_cudnn_attention(device: torch.device) -> None:

@@ -13,8 +13,8 @@ import torch
 from tqdm import tqdm
 
 from ocr.learning.learning_loop import MeanWeights, Schedule
-from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, open_net, true_texts, tune
-from ocr.learning.reader_net import ReaderNet
+from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, true_texts, tune
+from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.line_images import line_image, normalised, pieces

@@ -55,8 +55,9 @@ class RunSummary(InputCounts):
     a retry step, text layer included, then read well.
     num_unread: pages of this run whose text layer was taken without reading them.
     sent_up: pages of this run that a retry step's model read too, by the model's name.
-    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for the encoder's graphs.
-    encoder: statistics of the encoder's paths, by name; None where none was needed.
+    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for graphs. read_on: the GPU
+    that the line reader used, "" where there was none.
+    encoder: statistics of the paths of encoder and line reader, by name; None where none was needed.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
     wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
     the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
@@ -85,6 +86,7 @@ class RunSummary(InputCounts):
     load_s: float = 0.0
     capture_s: float = 0.0
     encoder: dict[str, dict[str, Any]] | None = None
+    read_on: str = ""
     stages: list[StageUse] = field(default_factory=list)
     num_tokens: int = 0
     num_steps: int = 0
@@ -163,6 +165,7 @@ class RunSummary(InputCounts):
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         rate = f" ({self.num_pages / self.wall_s:.2f} pages/s)" if self.num_pages and self.wall_s else ""
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{rate}")
+        lines += [f"read line by line, on {self.read_on}"] if self.read_on else []
         lines += page_counts(
             {
                 "that needed no reading, as their text layers were taken": self.num_unread,

@@ -79,7 +79,7 @@ class Reading:
 
     def figures(self) -> ModelFigures:
         """Returns what the models did."""
-        return figures(self._models.all)
+        return figures(self._models)
 
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where each stage's time went.

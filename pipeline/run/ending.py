@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from pipeline.device.threads.page_reader import PageReader
+from pipeline.device.open_models import Models
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
@@ -50,7 +50,7 @@ async def watch(ledger: Ledger, stop: Stop, also: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFigures:
-    """What models did in a run; see RunSummary."""
+    """What models did in a run; see RunSummary. encoder: statistics of the paths of encoder and line reader."""
 
     load_s: float = 0.0
     capture_s: float = 0.0
@@ -58,19 +58,24 @@ class ModelFigures:
     num_steps: int = 0
     gpu_busy: float | None = None
     encoder: "Mapping[str, PathStats] | None" = None
+    read_on: str = ""
 
 
-def figures(models: Sequence[PageReader]) -> ModelFigures:
-    """Returns what models in this process did. models: the configured one, then those of retry steps."""
-    tokens, steps = zip(*(model.decoded() for model in models), strict=True)
-    first = models[0]
+def figures(models: Models) -> ModelFigures:
+    """Returns what models in this process did."""
+    tokens, steps = zip(*(model.decoded() for model in models.all), strict=True)
+    first, lines = models.first, None if models.lines is None else models.lines.device
+    line_stats = {} if lines is None else lines.stats or {}
+    gpu = first.gpu or (None if lines is None else lines.gpu)
+    served = None if lines is None else lines.served
     return ModelFigures(
-        load_s=first.load_s,
-        capture_s=first.capture_s,
+        load_s=first.load_s or (0.0 if served is None else served.load_s),
+        capture_s=first.capture_s + sum(stats.capture_seconds for stats in line_stats.values()),
         num_tokens=sum(tokens),
         num_steps=sum(steps),
-        gpu_busy=None if first.gpu is None else first.gpu.busy_share,
-        encoder=first.encoder_stats(),
+        gpu_busy=None if gpu is None else gpu.busy_share,
+        encoder={**line_stats, **(first.encoder_stats() or {})} or None,
+        read_on="" if served is None else served.name,
     )
 
 
@@ -78,7 +83,7 @@ def finish(ledger: Ledger, did: ModelFigures, stages: list[StageUse], code: int,
     """Completes the summary and closes the run's row. stages: where the time went. code: the exit code."""
     summary = ledger.summary
     summary.wall_s = wall_s
-    summary.load_s, summary.capture_s = did.load_s, did.capture_s
+    summary.load_s, summary.capture_s, summary.read_on = did.load_s, did.capture_s, did.read_on
     set_aside = ledger.writer.call(Store.quarantined, ledger.run_id, _LISTED)
     summary.num_quarantined, summary.quarantined = set_aside.result()
     summary.stages = stages

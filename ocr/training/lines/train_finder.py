@@ -1,4 +1,4 @@
-"""Trains the network that finds lines of text (ocr.training.lines.finder_net):
+"""Trains the network that finds lines of text (ocr.line_networks.finder_net):
 
 python -m ocr.training.lines.train_finder --data DIR --out DIR --minutes 5 --workers 14
 
@@ -15,8 +15,8 @@ from torch.nn import functional as F
 
 from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights
+from ocr.line_networks.finder_net import FinderNet
 from ocr.line_reader.networks import DROP_PX
-from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.finder_targets import HALVING
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import CellBatch, FinderPages

@@ -1,4 +1,4 @@
-"""Trains the network that reads a line of text (ocr.learning.reader_net):
+"""Trains the network that reads a line of text (ocr.line_networks.reader_net):
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
@@ -21,8 +21,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights
-from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, open_net, read_frames, spelled
-from ocr.learning.reader_net import ReaderNet
+from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, read_frames, spelled
+from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.line_training import LineTraining, parser

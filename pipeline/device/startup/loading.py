@@ -5,6 +5,7 @@ import importlib
 import logging
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,8 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
 
     mode = config.tile.mode
     encoder = loaded.vision_encoder(mode)
-    listed = config.encoder.budgets if isinstance(config.encoder.budgets, dict) else {}
+    settings = graph_settings(config.encoder)
+    listed = settings.budgets if isinstance(settings.budgets, Mapping) else {}
     if unknown := sorted(set(listed) - {path.name for path in encoder.paths}):
         paths = ", ".join(path.name for path in encoder.paths) or "none with graphs"
         raise ConfigError(f"encoder.budgets.{unknown[0]}: this model has no such path; it has {paths}")
@@ -105,7 +107,7 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
             else "this model's encoder runs without a graph manager"
         )
         LOGGER.warning("encoder.graphs: on has no effect: %s", reason)
-    return RunEncoder(encoder, graph_settings(config.encoder))
+    return RunEncoder(encoder, settings)
 
 
 def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
@@ -216,9 +218,24 @@ def render_workers(config: Config) -> int:
     return config.render.workers or max(1, min(16, available_cpus() // 2))
 
 
+def is_gpu_likely(config: Config) -> bool:
+    """Returns whether a GPU is to be used and seems to be there. Torch-free.
+
+    Raises: ConfigError for a GPU that was asked for where there is no driver for one.
+    """
+    if config.device == "cuda" and not _may_have_gpu():
+        raise ConfigError("device: cuda was asked for, but this machine has no GPU driver; use auto or cpu")
+    return config.device != "cpu" and _may_have_gpu()
+
+
 def line_readers(config: Config) -> int:
-    """Returns the number of processes that read lines: reading takes about twice as long as rendering."""
+    """Returns the number of processes that read lines: reading takes about twice as long as rendering.
+
+    With a GPU, for which they wait now and then, there are a few more than CPUs.
+    """
     cpus = available_cpus()
+    if config.device != "cpu" and _may_have_gpu():
+        return config.threads or cpus + cpus // 4
     return config.threads or max(1, min(_MOST_LINE_READERS, cpus - cpus // 4))
 
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
 
-from pipeline.errors import WorkersError
+from pipeline.errors import ConfigError, DeviceUnusableError, WorkersError
 from pipeline.ingest.workers import plain_pickle, tasks
 from pipeline.ingest.workers.fork_servers import ForkingContext
 from pipeline.ingest.workers.shared_memory import Arena, Slot
@@ -159,7 +159,7 @@ class TaskPool:
     def _finish(self, job: "_Job[Any]", error: BaseException | None, slot: Slot | None, result: Any) -> None:
         if not (self._claim(job.outer) and job.outer.set_running_or_notify_cancel()):
             return
-        if isinstance(error, WorkersError):
+        if isinstance(error, (WorkersError, ConfigError, DeviceUnusableError)):
             job.outer.set_exception(error)
             return
         try:

@@ -10,8 +10,8 @@ from safetensors.torch import save_file
 
 from ocr.errors import CheckpointError
 from ocr.learning.learning_loop import Schedule
-from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, open_net, true_texts, tune
-from ocr.learning.reader_net import ReaderNet
+from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, true_texts, tune
+from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import ReaderSizes
 

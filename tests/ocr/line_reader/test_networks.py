@@ -14,11 +14,11 @@ from safetensors.torch import save_file
 
 from ocr.errors import CheckpointError
 from ocr.int8 import fill
-from ocr.learning.reader_net import ReaderNet
+from ocr.line_networks.finder_net import FinderNet
+from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import _MOST, STEP_PX, Networks, ReaderSizes, _in_bytes
+from ocr.line_reader.networks import _MOST, STEP_PX, OnnxNetworks, ReaderSizes, _in_bytes
 from ocr.model_files.locate import LINES, find_directory
-from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.package_lines import package
 
 SHIPPED = find_directory("small") / LINES
@@ -63,19 +63,19 @@ def test_results_are_those_of_torch(kind: str, tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     page = (random.random((96, 160)) > 0.8).astype(np.float32)
     image = np.clip(random.random((HEIGHT_PX, 40 * STEP_PX), np.float32) * 1.6 - 0.3, -0.3, 1.3)
-    networks = Networks(folder)
+    networks = OnnxNetworks(folder)
     logits, cells = in_torch(folder, image, page)
-    np.testing.assert_allclose(networks.cells(page), cells, atol=1e-3)
-    found = networks.logits(image)
+    np.testing.assert_allclose(networks.cells([page])[0], cells, atol=1e-3)
+    found = networks._logits(image)
     assert found.shape == logits.shape
     assert np.abs(found - logits).max() < 0.05 * np.abs(logits).max()
     assert np.mean(found.argmax(-1) == logits.argmax(-1)) > 0.97
 
 
 def test_pages_and_lines_of_any_size(tmp_path: Path) -> None:
-    networks = Networks(stored(tmp_path, LOW))
-    assert networks.cells(np.zeros((33, 70), np.float32)).shape == (3, 16, 24)
-    assert [networks.logits(np.zeros((HEIGHT_PX, wide), np.float32)).shape for wide in (1, 11, 50)] == [
+    networks = OnnxNetworks(stored(tmp_path, LOW))
+    assert networks.cells([np.zeros((33, 70), np.float32)])[0].shape == (3, 16, 24)
+    assert [networks._logits(np.zeros((HEIGHT_PX, wide), np.float32)).shape for wide in (1, 11, 50)] == [
         (2, 8),
         (4, 8),
         (10, 8),
@@ -94,7 +94,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
     stored(tmp_path, LOW)
     (tmp_path / "reader.safetensors").write_bytes((SHIPPED / "finder.safetensors").read_bytes())
     with pytest.raises(CheckpointError, match=r"reader\.safetensors does not hold the line reader's weights"):
-        Networks(tmp_path)
+        OnnxNetworks(tmp_path)
 
 
 def test_reading_imports_no_torch() -> None:
@@ -104,7 +104,9 @@ def test_reading_imports_no_torch() -> None:
 
 def test_loading_the_networks_leaves_no_trace(tmp_path: Path) -> None:
     """ONNX Runtime from 1.31 on keeps a database in the home folder, for reports, where it is not told otherwise."""
-    script = f"import pathlib, ocr.line_reader.networks as its; its.Networks(pathlib.Path({str(SHIPPED)!r}))"
+    script = (
+        f"import pathlib, ocr.line_reader.networks as its; its.OnnxNetworks(pathlib.Path({str(SHIPPED)!r}))"
+    )
     own = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, **own})
     assert not list(tmp_path.iterdir())

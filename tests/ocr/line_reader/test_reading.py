@@ -9,13 +9,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from ocr.learning.reader_net import ReaderNet
+from ocr.line_networks.finder_net import FinderNet
+from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import ReaderSizes
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
-from ocr.training.lines.finder_net import FinderNet
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 CHARACTERS = "abcdef"

@@ -10,11 +10,11 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from ocr.learning.reader_net import ReaderNet
+from ocr.line_networks.finder_net import FinderNet
+from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.networks import ReaderSizes
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.lines import train_finder, train_reader
-from ocr.training.lines.finder_net import FinderNet
 from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.line_batches import Lines, cut_lines, joined
 from ocr.training.lines.page_pool import PagePool

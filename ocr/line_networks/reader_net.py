@@ -1,11 +1,15 @@
 """The network that reads a line of text: convolutions over its image, a small transformer along it, CTC."""
 
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ocr.errors import CheckpointError
+from ocr.int8 import fill
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import KERNEL, STEP_PX, ReaderSizes
+from ocr.line_reader.networks import KERNEL, STEP_PX, ReaderSizes, read_sizes
 
 
 class ReaderNet(nn.Module):
@@ -53,6 +57,22 @@ class ReaderNet(nn.Module):
             tokens = block(tokens, inside)
         logits = self.head(self.norm(tokens)).view(batch, self.frames * steps, self.num_classes)
         return logits, self.frames * own
+
+
+def open_net(folder: Path) -> tuple[ReaderNet, str]:
+    """Returns the network in a folder of a line reader, and the characters that it knows, in the order of its classes.
+
+    Raises: CheckpointError where there is none.
+    """
+    try:
+        characters, sizes = read_sizes(folder)
+        net = ReaderNet(sizes)
+        fill(net, folder / "reader.safetensors")
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{folder} holds no line reader ({error}); name a model that has one"
+        ) from error
+    return net, characters
 
 
 class _ConvBlock(nn.Module):

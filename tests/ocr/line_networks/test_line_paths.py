@@ -1,0 +1,143 @@
+"""The line reader's networks as paths of the graph manager: results are those of each page and line by itself."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from encoders.graphs.capturing.capture import Capture
+from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.settings import GraphSettings
+from ocr.line_networks.graph_networks import GraphNetworks, LinePaths
+from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.line_images import HEIGHT_PX
+from ocr.line_reader.networks import OnnxNetworks
+from ocr.line_reader.reading import LineReader
+from ocr.line_reader.stacks import FIND, LINE, MOST_IMAGES, WHITE, axis_of, stacked
+from ocr.model_files.locate import LINES, find_directory
+from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.ocr.line_reader.printed import printed, shipped
+
+FOLDER = find_directory("small") / LINES
+CPU = torch.device("cpu")
+GPU = pytest.param(
+    "cuda",
+    marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
+)
+TEXT = ["Terms of delivery, 12 March 1987", "The Board met at 9:15 and rose at noon.", "£ 1,204.50", "a b"]
+
+
+class WinningCapture(EagerCapture):
+    """Every graph wins its trial."""
+
+    def measure(self, run: Any, repeats: int) -> float:
+        run()
+        return 0.5 if run.func.__name__ == "replay" else 1.0
+
+
+def pages() -> list[Floats]:
+    def drawn(size: float, lines: Sequence[str], dpi: int) -> Floats:
+        def draw(page: Any) -> None:
+            for number, line in enumerate(lines):
+                page.insert_text((30, 50 + 2 * size * number), line, fontsize=size)
+
+        return printed(draw, dpi)
+
+    return [drawn(10, TEXT, 150), drawn(14, TEXT[:2], 100), drawn(10, TEXT[1:], 150)]
+
+
+def networks(
+    device: str = "cpu", dtype: torch.dtype | None = None, capture: Capture | None = None, **settings: Any
+) -> tuple[GraphNetworks, EncoderGraphManager]:
+    lines = LinePaths(FOLDER, torch.device(device), dtype)
+    given = GraphSettings(**{"max_items": 16, "parity_every": 2, **settings})
+    manager = EncoderGraphManager(lines.paths, given, lines.device, capture)
+    return GraphNetworks(lines, manager.encode), manager
+
+
+def line_images(numbers: Sequence[int]) -> list[Floats]:
+    random = np.random.default_rng(5)
+    smooth = [random.random((HEIGHT_PX, number), np.float32) > 0.9 for number in numbers]
+    return [image.astype(np.float32) for image in smooth]
+
+
+def test_stacks_hold_every_image_once_in_bytes() -> None:
+    images = line_images([30, 128, 129, 2000, *[300] * (MOST_IMAGES[LINE] + 1)])
+    stacks = list(stacked(LINE, images))
+    assert sorted(member for stack in stacks for member in stack.members) == list(range(len(images)))
+    assert {stack.axis for stack in stacks} == {(HEIGHT_PX, width) for width in (128, 256, 2048, 384)}
+    assert max(len(stack.pixels) for stack in stacks) == MOST_IMAGES[LINE]
+    first = stacks[0]
+    assert first.sizes.tolist() == [[HEIGHT_PX, 30], [HEIGHT_PX, 128]]
+    assert (first.pixels[0, :, 30:] == WHITE[LINE]).all()
+    assert [axis_of(FIND, *size) for size in ((1174, 830), (587, 415), (36, 26))] == [
+        (1280, 832),
+        (640, 416),
+        (64, 32),
+    ]
+
+
+@pytest.mark.parametrize("device", ["cpu", GPU])
+def test_texts_are_those_of_onnx_runtime_wherever_networks_run(device: str) -> None:
+    reader = LineReader(networks(device)[0])
+    for page in pages():
+        read, expected = (its.read(page, its.find(page)) for its in (reader, shipped()))
+        assert {line.text for line in read} == {line.text for line in expected}
+        apart = [
+            abs(line.confidence - other.confidence)
+            for line, other in itertools.product(read, expected)
+            if line.text == other.text
+        ]
+        assert max(apart) < 0.02
+
+
+def test_images_are_read_as_each_by_itself() -> None:
+    ours, alone = networks()[0], OnnxNetworks(FOLDER)
+    images = line_images([50, 200, 256, 700])
+    together = ours.frames(images)
+    for image, (classes, chances) in zip(images, together, strict=True):
+        [(own_classes, own_chances)] = ours.frames([image])
+        assert classes.tolist() == own_classes.tolist()
+        np.testing.assert_allclose(chances, own_chances, atol=1e-4)
+        [(others, _)] = alone.frames([image])
+        assert len(others) == len(classes)
+    cells = ours.cells(pages())
+    for page, found in zip(pages(), cells, strict=True):
+        np.testing.assert_allclose(found, ours.cells([page])[0], atol=2e-2)
+        assert found.shape == alone.cells([page])[0].shape
+
+
+def test_graphs_of_padded_batches_compute_what_eager_does() -> None:
+    budgets = {"line": [64, 256, 1024], "find": [16640, 66560]}
+    capture = WinningCapture(CPU, poison=True)
+    ours, manager = networks(capture=capture, budgets=budgets)
+    manager.warm_up({LINE: [(HEIGHT_PX, 256)], FIND: [axis_of(FIND, 625, 625)]})
+    images = line_images([200] * 3 + [140] * 2)
+    expected = networks()[0].frames(images)
+    for (classes, chances), (own_classes, own_chances) in zip(ours.frames(images), expected, strict=True):
+        assert classes.tolist() == own_classes.tolist()
+        np.testing.assert_allclose(chances, own_chances, atol=1e-4)
+    stats = manager.stats()
+    assert (stats["line"].hits, stats["line"].misses) == (1, 0)
+    assert stats["line"].parity_failures == 0
+    manager.close()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_graphs_are_captured_when_due_and_read_the_same_texts() -> None:
+    ours, manager = networks("cuda", max_items=64, capture_after=2, due_tokens=1 << 30)
+    reader, eager = LineReader(ours), LineReader(networks("cuda", graphs="off")[0])
+    for _ in range(4):
+        for page in pages():
+            read, expected = (its.read(page, its.find(page)) for its in (reader, eager))
+            assert [line.text for line in read] == [line.text for line in expected]
+        manager.capture_due()
+    stats = manager.stats()
+    for path in (FIND, LINE):
+        assert stats[path].hits > 0
+        assert stats[path].parity_failures == stats[path].nan_traps == stats[path].stale_graphs == 0
+    manager.close()
