@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
@@ -19,6 +20,8 @@ from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.networks import STEP_PX, STRIDE_PX
 from ocr.line_reader.stacks import FIND, INK, LINE, MOST_IMAGES, WHITE, Axis, Stack, num_frames
 
+# cuDNN's attention is left out: it plans anew for every length.
+_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Pixels of the largest batch: more in one do not make a GPU faster.
 _MOST_PX = {FIND: 1 << 25, LINE: 40 << 17}
 
@@ -118,7 +121,8 @@ class LinePath(StackPath):
         return num_frames(self._sizes, _axis(axis)[1])
 
     def _outputs(self, images: Tensor, sizes: Tensor) -> Tensors:
-        logits, _ = self._net(images, sizes[:, 1])
+        with sdpa_kernel(_ATTENTION):
+            logits, _ = self._net(images, sizes[:, 1])
         best, classes = logits.float().max(-1)
         return {"classes": classes.to(torch.int16), "chances": (best - logits.float().logsumexp(-1)).exp()}
 

@@ -1,5 +1,6 @@
 """The network that reads a line of text: convolutions over its image, a small transformer along it, CTC."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import torch
@@ -89,7 +90,7 @@ class _ConvBlock(nn.Module):
 
         The 1 x 1 convolutions are matrix products here: as convolutions they take four times as long on one CPU thread.
         """
-        features = self.n(self.dw(x)).permute(0, 2, 3, 1)
+        features = self.n(_depthwise(x, self.dw.weight, self.dw.bias, (1, 1))).permute(0, 2, 3, 1)
         wide = F.relu(F.linear(features, self.up.weight.flatten(1), self.up.bias), inplace=True)
         added: Tensor = x + self.n2(
             F.linear(wide, self.down.weight.flatten(1), self.down.bias).permute(0, 3, 1, 2)
@@ -121,7 +122,14 @@ class _TrunkBlock(nn.Module):
         """Returns the convolution along the line, [B, T, D] -> [B, T, D], as one in two dimensions: no copy is made."""
         conv = self.conv
         plane = tokens.transpose(1, 2).unsqueeze(2)
-        made = F.conv2d(
-            plane, conv.weight.unsqueeze(2), conv.bias, padding=(0, KERNEL // 2), groups=conv.groups
-        )
+        made = _depthwise(plane, conv.weight.unsqueeze(2), conv.bias, (0, KERNEL // 2))
         return made.squeeze(2).transpose(1, 2)
+
+
+def _depthwise(plane: Tensor, weight: Tensor, bias: Tensor | None, padding: tuple[int, int]) -> Tensor:
+    """Returns each channel [B, C, H, W] convolved by itself. Without a gradient by PyTorch's own kernel on a GPU:
+
+    cuDNN takes .1 to .5 s to plan such a convolution for each shape that it has not seen.
+    """
+    with nullcontext() if torch.is_grad_enabled() else torch.backends.cudnn.flags(enabled=False):
+        return F.conv2d(plane, weight, bias, padding=padding, groups=plane.shape[1])

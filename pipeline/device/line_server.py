@@ -6,7 +6,6 @@ What they ask for while a batch runs makes up the next one, so lines of many pag
 import logging
 import mmap
 import os
-import pickle
 import signal
 import socket
 import time
@@ -85,7 +84,7 @@ class _Client:
 
     def asked(self) -> Request | None:
         """Returns the next request; None where it was for memory, which the process has then."""
-        asked = pickle.loads(self.connection.recv_bytes())
+        asked = Request.parsed(self.connection.recv_bytes())
         if isinstance(asked, Request):
             return asked
         file = os.memfd_create("ocrbatch-lines", os.MFD_CLOEXEC)
@@ -133,10 +132,10 @@ class _Server:
                 capturing_s += looked - now
 
     def _asked(self, client: _Client) -> list[_Job]:
-        """Returns what a client asks for, nothing where it is gone."""
+        """Returns what a client asks for, nothing where it is gone or asks for what cannot be."""
         try:
             asked = client.asked()
-        except (EOFError, OSError):
+        except (EOFError, OSError, ValueError, TypeError):  # gone, or no process of ours any more
             del self._clients[client.connection]
             client.connection.close()
             return []

@@ -5,9 +5,9 @@ Images and outputs lie in memory that both have open, so that only a few numbers
 
 import contextlib
 import functools
+import json
 import math
 import mmap
-import pickle
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -49,6 +49,21 @@ class Request:
     """Images in shared memory. stacks: path, number of images and axis of each."""
 
     stacks: tuple[tuple[str, int, Axis], ...]
+
+    @classmethod
+    def parsed(cls, message: bytes) -> "Request | int":
+        """Returns what a process asks for, that many bytes of memory if a number.
+
+        It works on files that nobody vouches for, so nothing it sends is taken for more than numbers and names.
+        Raises: ValueError, TypeError for anything else.
+        """
+        asked = json.loads(message)
+        if isinstance(asked, int):
+            return asked
+        return cls(stacks=tuple((str(path), int(number), (int(h), int(w))) for path, number, (h, w) in asked))
+
+    def message(self) -> bytes:
+        return json.dumps(self.stacks).encode()
 
     def places(self, sizes: ReaderSizes) -> tuple[list[dict[str, tuple[int, tuple[int, ...], type]]], int]:
         """Returns offset, shape and kind of all arrays of each stack, and the bytes that all take."""
@@ -107,7 +122,7 @@ class ServedNetworks(StackedNetworks):
             arrays = request.arrays(self._room(request.places(self.sizes)[1], self._connection), self.sizes)
             for own, stack in zip(arrays, stacks, strict=True):
                 own["pixels"][:], own["sizes"][:] = stack.pixels, stack.sizes
-            self._connection.send_bytes(pickle.dumps(request))
+            self._connection.send_bytes(request.message())
             refusal = self._connection.recv_bytes()
         except (EOFError, OSError) as error:
             raise NotServedError(str(error)) from error
@@ -119,7 +134,7 @@ class ServedNetworks(StackedNetworks):
         """Returns memory of at least so many bytes, which is the other process's: this one may write no files."""
         if self._memory is None or len(self._memory) < num_bytes:
             num_bytes = max(_LEAST_BYTES, 2 * num_bytes)
-            connection.send_bytes(pickle.dumps(num_bytes))
+            connection.send_bytes(json.dumps(num_bytes).encode())
             with open(connection.recv_bytes(), "r+b", buffering=0) as file:
                 self._memory = mmap.mmap(file.fileno(), num_bytes)
             connection.send_bytes(b"")
