@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from encoders.graphs.path import GraphPath, Tensors, Unit, watch
@@ -20,8 +19,6 @@ from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.networks import STEP_PX, STRIDE_PX
 from ocr.line_reader.stacks import FIND, INK, LINE, MOST_IMAGES, WHITE, Axis, Stack, num_frames
 
-# cuDNN's attention is left out: it plans anew for every length.
-_ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 # Pixels of the largest batch: more in one do not make a GPU faster.
 _MOST_PX = {FIND: 1 << 25, LINE: 40 << 17}
 
@@ -42,13 +39,13 @@ class StackPath(GraphPath):
         """The size of the weights."""
         return sum(tensor.nbytes for tensor in self._watched())
 
-    def most_tokens(self, axis: Hashable, max_items: int) -> int:
-        number = max(1, min(max_items, _MOST_PX[self.name] // math.prod(_axis(axis))))
-        return self.captured_tokens(axis, number * self.unit_tokens(axis), max_items)
+    def most_tokens(self, axis: Hashable) -> int:
+        number = max(1, min(self.max_items, _MOST_PX[self.name] // math.prod(_axis(axis))))
+        return self.captured_tokens(axis, number * self.unit_tokens(axis))
 
-    def captured_tokens(self, axis: Hashable, budget: int, max_items: int) -> int:
+    def captured_tokens(self, axis: Hashable, budget: int) -> int:
         """Rounds down to powers of four images: padded batches cost little, and every graph takes time to capture."""
-        number = min(budget // self.unit_tokens(axis), max_items)
+        number = min(budget // self.unit_tokens(axis), self.max_items)
         return number and 4 ** ((number.bit_length() - 1) // 2) * self.unit_tokens(axis)
 
     def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:
@@ -121,8 +118,7 @@ class LinePath(StackPath):
         return num_frames(self._sizes, _axis(axis)[1])
 
     def _outputs(self, images: Tensor, sizes: Tensor) -> Tensors:
-        with sdpa_kernel(_ATTENTION):
-            logits, _ = self._net(images, sizes[:, 1])
+        logits, _ = self._net(images, sizes[:, 1])
         best, classes = logits.float().max(-1)
         return {"classes": classes.to(torch.int16), "chances": (best - logits.float().logsumexp(-1)).exp()}
 
