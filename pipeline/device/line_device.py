@@ -45,14 +45,22 @@ class LineDevice:
         self._is_closed = self._has_told = False
         self._loading: Future[Served] = Future()
 
+    @property
+    def is_optional(self) -> bool:
+        """Tells whether lines are read without a GPU as long as it is not ready, and where there is none."""
+        return self._asked[1] == "auto"
+
+    def address_by_now(self) -> str:
+        """Starts the process if need be, and returns where it serves; "" as long as it does not. As address() else."""
+        self._begin()
+        return self.address() if self._loading.done() else ""
+
     def address(self) -> str:
         """Starts the process if need be, and returns where it serves once it does; "" where lines are read without it.
 
         Raises: ConfigError, DeviceUnusableError for a GPU that was asked for and cannot be used; CheckpointError.
         """
-        with self._starting:
-            if self._process is None and not self._is_closed:
-                self._start()
+        self._begin()
         if self._is_closed:
             return ""
         try:
@@ -82,6 +90,11 @@ class LineDevice:
         self._process.kill()
         self._process.join(_END_S)
         self._home.cleanup()
+
+    def _begin(self) -> None:
+        with self._starting:
+            if self._process is None and not self._is_closed:
+                self._start()
 
     def _start(self) -> None:
         folder, device, settings = self._asked

@@ -35,6 +35,9 @@ Result = TypeVar("Result")
 LOGGER = logging.getLogger("ocrbatch")
 # Far more than the fullest page takes on a busy machine.
 _LIMIT_S = 600.0
+# A GPU that was not asked for is woken with this page: its process takes some 5 CPU seconds to start, and spares less
+# than one a page.
+_FEW_PAGES = 16
 # These processes read no files, so they leak little.
 _PAGES_PER_PROCESS = 20_000
 
@@ -44,7 +47,8 @@ class LineReaders(TaskPool):
 
     folder: with the line reader's files. number: of processes. memory_bytes: what each may allocate, None for no limit.
     stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself. device: runs
-    their networks on a GPU, if there is one; None where each process runs its own.
+    their networks on a GPU, if there is one, and of a few pages only if it was asked for; None where each process runs
+    its own.
     arena: the shared memory in which pages' pixels may lie, to be set before the first page.
     """
 
@@ -76,6 +80,7 @@ class LineReaders(TaskPool):
         self.arena: Arena | None = None
         self._number, self._stage = number, stage
         self._is_started, self._has_read = False, threading.Event()
+        self._num_asked = 0
 
     def start(self) -> None:
         """Begins to start the processes if they have not been started; the first page reports what goes wrong."""
@@ -88,8 +93,11 @@ class LineReaders(TaskPool):
             self._pool()
 
     def _pool(self) -> Any:
-        """Returns the running pool, once the GPU is ready. Raises: WorkersError; as LineDevice.address does."""
-        if self.device is not None:
+        """Returns the running pool, once a GPU that was asked for is ready.
+
+        Raises: WorkersError; as LineDevice.address does.
+        """
+        if self.device is not None and not self.device.is_optional:
             self._initargs = *self._initargs[:-1], self.device.address()
         return super()._pool()
 
@@ -113,7 +121,11 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
-        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()))
+        address = ""
+        if self.device is not None and self.device.is_optional:
+            self._num_asked += 1
+            address = self.device.address_by_now() if self._num_asked > _FEW_PAGES else ""
+        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()), address)
 
     def words(self, rendered: RenderedPage) -> Future[SeenWords]:
         """Returns the future of the words seen on a page, none where that fails. rendered: with its ink.
@@ -137,13 +149,14 @@ class LineReaders(TaskPool):
 
     def _begin(
         self,
-        task: Callable[[Shared], Result],
+        task: Callable[[Shared, str], Result],
         value: RenderedPage | tuple[FontSample, ...],
         failed: Callable[[BaseException], Result],
+        address: str = "",
     ) -> Future[Result]:
         self._is_started = True
         shared = (share if self.arena is None else self.arena.share)(value)
-        future = self._submit(task, (shared,), _LIMIT_S, failed, None, self.meter)
+        future = self._submit(task, (shared, address), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
         future.add_done_callback(lambda _, kept=value: self._has_read.set())  # type: ignore[misc]
         return future
@@ -210,35 +223,39 @@ def _begin_process(folder: str, memory_bytes: int | None, niceness: int, address
     limit_process(memory_bytes)
 
 
-def read_task(shared: Shared) -> PageResult:
-    """Returns the page's result. shared: a RenderedPage."""
+def read_task(shared: Shared, address: str) -> PageResult:
+    """Returns the page's result. shared: a RenderedPage. address: where the networks are served by now, or ""."""
     from pipeline.stages.read_lines import read_lines
 
     rendered: RenderedPage = shared.open()
-    return read_lines(rendered, _reader())
+    return read_lines(rendered, _reader(address))
 
 
-def samples_task(shared: Shared) -> list[str]:
+def samples_task(shared: Shared, address: str) -> list[str]:
     """Returns what is read in samples of typefaces. shared: a tuple of FontSample."""
     from pipeline.stages.read_lines import read_samples
 
     samples: tuple[FontSample, ...] = shared.open()
-    return read_samples(samples, _reader())
+    return read_samples(samples, _reader(address))
 
 
-def words_task(shared: Shared) -> SeenWords:
+def words_task(shared: Shared, address: str) -> SeenWords:
     """Returns the words seen on the page. shared: a RenderedPage with ink."""
     from pipeline.stages.read_lines import find_words
 
     rendered: RenderedPage = shared.open()
-    return find_words(rendered, _reader())
+    return find_words(rendered, _reader(address))
+
+
+def _reader(address: str) -> "LineReader":
+    return _loaded(address or _ADDRESS[0])
 
 
 @functools.cache
-def _reader() -> "LineReader":
-    """Returns the reader, loaded with the first page: a process that gets none does without its memory."""
+def _loaded(address: str) -> "LineReader":
+    """Returns a reader, loaded with its first page: a process that gets none does without its memory."""
     from ocr.line_reader.reading import LineReader
     from pipeline.device.served_networks import ServedNetworks
 
-    [folder], [address] = _FOLDER, _ADDRESS
+    [folder] = _FOLDER
     return LineReader.load(folder, networks=ServedNetworks(folder, address) if address else None)

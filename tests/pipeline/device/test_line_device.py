@@ -10,6 +10,7 @@ import torch
 from encoders.graphs.settings import GraphSettings
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.schema import Config
+from pipeline.device import line_readers
 from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.startup import loading
@@ -73,13 +74,42 @@ def test_images_that_cannot_be_run_cost_nobody_else(readers: LineReaders) -> Non
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
 
 
+def test_a_few_pages_wake_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Later ones are read without it until it is ready."""
+    monkeypatch.setattr(line_readers, "_FEW_PAGES", 1)
+    device = LineDevice(FOLDER, "auto", GraphSettings(max_items=256))
+    readers = LineReaders(FOLDER, 1, None, device=device)
+    page = rendered(LETTER)
+    expected = readers.read(page).result(WAIT_S).parsed
+    assert device._process is None
+    assert readers.read(page).result(WAIT_S).parsed == expected
+    assert device._process is not None
+    readers.close()
+
+
+def test_pages_go_over_to_it_once_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_readers, "_FEW_PAGES", 0)
+    monkeypatch.setattr(LineDevice, "is_optional", True)
+    device = LineDevice(FOLDER, "cpu", GraphSettings(max_items=256))
+    readers = LineReaders(FOLDER, 1, None, device=device)
+    page = rendered(LETTER)
+    first = readers.read(page).result(WAIT_S).parsed
+    device._loading.result(WAIT_S)
+    second = readers.read(page).result(WAIT_S).parsed
+    readers.close()
+    assert first is not None
+    assert second is not None
+    assert first.text == second.text
+    assert device.stats is not None
+    assert device.stats["find"].eager > 0
+
+
 @WITHOUT_GPU
 def test_a_driver_without_a_gpu_leaves_lines_to_the_cpu() -> None:
-    readers = LineReaders(FOLDER, 1, None, device=LineDevice(FOLDER, "auto", GraphSettings()))
-    assert readers.read(rendered(LETTER)).result(WAIT_S).status == "ok"
-    assert readers.device is not None
-    assert readers.device.served is None
-    readers.close()
+    device = LineDevice(FOLDER, "auto", GraphSettings())
+    assert device.address() == ""
+    assert device.served is None
+    device.close()
 
 
 @WITHOUT_GPU
