@@ -236,10 +236,11 @@ class PagedEngine:
     def _prefilled(self, entries: Sequence[Entry], seconds: float) -> None:
         """Counts a prefill, all of it before its pages enter: the first one would pay for the others' share."""
         self._clock.take_prefill(seconds)
+        shares = not self._in_flight.has_prefills
         for entry in entries:
             entry.page.prefill_s += seconds / len(entries)
             if entry.counts:
-                entry.page.entered = self._clock.enter()
+                entry.page.entered = self._clock.enter(shares=shares)
 
     def _left(self, page: Page) -> None:
         """Stops the page's share of the clock: it has ended, or waits for a slot again."""

@@ -30,9 +30,12 @@ class ShareClock:
         """Deducts seconds that are counted as a prefill's."""
         self._unshared -= seconds
 
-    def enter(self) -> float:
-        """Counts a page in; returns the value to pass to leave()."""
-        self._tick()
+    def enter(self, *, shares: bool = True) -> float:
+        """Counts a page in; returns the value to pass to leave().
+
+        shares: whether the time so far is shared; not while another prefill in flight has yet to be deducted from it.
+        """
+        self._tick(shares=shares)
         self._num_pages += 1
         return self.share
 
@@ -42,10 +45,10 @@ class ShareClock:
         self._num_pages -= 1
         return self.share - entered
 
-    def _tick(self) -> None:
+    def _tick(self, *, shares: bool = True) -> None:
         now = time.perf_counter()
         self._unshared += now - self._last
         self._last = now
-        if self._num_pages and self._unshared > 0:
+        if shares and self._num_pages and self._unshared > 0:
             self.share += self._unshared / self._num_pages
             self._unshared = 0.0

@@ -116,6 +116,11 @@ class InFlight:
         """Adds the newest launch."""
         self._records.append(record)
 
+    @property
+    def has_prefills(self) -> bool:
+        """Tells whether a prefill's launch has not been checked yet."""
+        return any(record.seconds is not None for record in self._records)
+
     def clear(self) -> None:
         """Drops all launches unchecked."""
         self._records.clear()

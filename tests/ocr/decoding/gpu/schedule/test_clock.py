@@ -55,3 +55,15 @@ def test_time_between_turns_and_without_pages_is_nobodys(time: Time) -> None:
     shares.resume()
     time.now += 1.0
     assert shares.leave(entered) == pytest.approx(2.0)
+
+
+def test_time_of_another_prefill_is_not_shared_before_it_is_deducted(time: Time) -> None:
+    shares = ShareClock()
+    time.now += 5.0  # two prefills, of 2 and 3 seconds
+    shares.take_prefill(2.0)
+    first = shares.enter(shares=False)
+    second = shares.enter(shares=False)
+    shares.take_prefill(3.0)
+    third = shares.enter()
+    time.now += 0.3
+    assert [shares.leave(entered) for entered in (first, second, third)] == pytest.approx([0.1, 0.1, 0.1])
