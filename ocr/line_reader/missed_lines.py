@@ -71,9 +71,11 @@ class PageInk:
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
     rules, uprights: the page's rules in either direction, in pixels of the whole page; none in `coarse`.
+    on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
     """
 
     text: Mask
+    on_grounds: Mask
     scale: float
     may_be_written: bool
     coarse: "PageInk | None" = None
@@ -90,9 +92,11 @@ class PageInk:
         found = find_ink(page)
         is_coarse = most_px <= _COARSE_PX
         coarse = None if is_coarse else cls.of(np.asarray(page), _COARSE_PX)
+        grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(np.asarray(page), found.pictures)
         level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
         return cls(
-            text=found.text if is_coarse else found.text | _on_grounds(np.asarray(page), found.pictures),
+            text=found.text | grounds,
+            on_grounds=grounds & ~found.text,
             scale=scale,
             may_be_written=bool(
                 np.median(np.asarray(page)) >= _LEAST_PAPER
