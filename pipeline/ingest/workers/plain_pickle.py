@@ -10,6 +10,7 @@ import logging
 import pickle
 import sys
 from collections.abc import Iterable
+from enum import EnumMeta
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -32,6 +33,8 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if name in _OTHERS.get(module, ()):
             return super().find_class(module, name)
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         # Nothing is imported: a module may do something then.
         found = vars(sys.modules.get(module, object)).get(name)
         is_ours = module.split(".")[0] in _PACKAGES
@@ -42,6 +45,13 @@ class _Unpickler(pickle.Unpickler):
         ):
             return found
         raise pickle.UnpicklingError(f"a worker's result has a {module}.{name}, which is no value")
+
+
+def _member(kind: Any, name: str) -> Any:
+    """Returns an enum's member, which early versions of Python 3.11, such as Debian's, pickle as an attribute."""
+    if isinstance(kind, EnumMeta) and name in kind.__members__:
+        return kind.__members__[name]
+    raise pickle.UnpicklingError(f"a worker's result has an attribute {name}, which is no value")
 
 
 def loads(data: bytes, buffers: Iterable[Any] = ()) -> Any:

@@ -14,6 +14,7 @@ from xml.sax import SAXException
 
 import numpy as np
 import pytest
+from pebble.common.types import ResultStatus
 
 from encoders.views import PageViews
 from pipeline.ingest.workers.plain_pickle import loads, plain
@@ -166,3 +167,20 @@ def test_a_process_that_was_taken_over_costs_its_task_alone(
     assert str(found).startswith(expected)
     assert not folder.exists(), "a function was called"
     assert pool._submit(os.getpid, (), 60.0, failed).result(60) != os.getpid()
+
+
+class ByAttribute:
+    """What Python 3.11.2 makes of an enum's member."""
+
+    def __init__(self, kind: type, name: str) -> None:
+        self._named = kind, name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, self._named
+
+
+def test_members_of_enums_may_be_named_as_attributes_and_nothing_else() -> None:
+    assert loads(pickle.dumps(ByAttribute(ResultStatus, "SUCCESS"))) is ResultStatus.SUCCESS
+    for kind, name in ((ResultStatus, "mro"), (ResultStatus, "__class__"), (np.ndarray, "tofile")):
+        with pytest.raises(pickle.UnpicklingError, match=name):
+            loads(pickle.dumps(ByAttribute(kind, name)))
