@@ -14,7 +14,6 @@ PyTorch is imported by `read` and `run` only, where a page needs it.
 
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -105,9 +104,6 @@ def main() -> int:
         for problem in problems:
             print(f"ocrbatch: {problem}", file=sys.stderr)
         return 1
-    # NumPy's OpenBLAS keeps a thread for each CPU in each process, which spin while they wait: on 16 CPUs a letter took
-    # 14.6 CPU seconds instead of 3.2. It reads this when it is loaded.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from pipeline.cli.main import main as run
 
     return run()

@@ -92,6 +92,20 @@ def imported_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+@pytest.mark.parametrize("started", ["import ocrbatch, pipeline.cli.main", "import pipeline.cli.__main__"])
+def test_openblas_gets_one_thread_however_the_command_is_started(started: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run(
+        [sys.executable, "-c", f"{started}; import os; print(os.environ['OPENBLAS_NUM_THREADS'])"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "1\n"
+
+
 def test_help_imports_nothing_heavy() -> None:
     modules = imported_by("from pipeline.cli.main import main\nmain(['--help'])")
     assert "click" in modules
