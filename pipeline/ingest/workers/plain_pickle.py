@@ -10,10 +10,15 @@ import logging
 import pickle
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from enum import EnumMeta
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
+
+from pebble.common.types import Result as PoolResult
+from pebble.common.types import ResultStatus
+from pebble.pool.process import TaskResult
 
 LOGGER = logging.getLogger("ocrbatch")
 _PACKAGES = frozenset({"encoders", "ocr", "pipeline", "storage"})
@@ -89,10 +94,28 @@ class PlainContext:
         return reader, writer
 
 
+class _Ignored:
+    """What stands in for any other value of a message of which only the task is to be known."""
+
+    def __init__(self, *_: Any) -> None:
+        """Takes whatever it is made of, and whatever is put into it."""
+
+    append = extend = __setitem__ = __setstate__ = __init__
+
+
+class _Envelope(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        return TaskResult if (module, name) == (TaskResult.__module__, TaskResult.__name__) else _Ignored
+
+
 def _received(reader: Connection) -> Any:
     data = reader.recv_bytes()
     try:
         return loads(data)
-    except Exception as error:  # the process pool goes on; the task ends in time, as one that hangs does
+    except Exception as error:  # the process pool goes on
         LOGGER.warning("what a worker process sent was not opened: %s: %s", type(error).__name__, error)
+        with suppress(Exception):  # else the task ends in time, as one that hangs does
+            message = _Envelope(io.BytesIO(data)).load()
+            if isinstance(message, TaskResult):
+                return TaskResult(message.task, PoolResult(ResultStatus.ERROR, error))
         return None

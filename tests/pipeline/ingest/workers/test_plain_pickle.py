@@ -6,7 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from xml.sax import SAXException
 import numpy as np
 import pytest
 from pebble.common.types import ResultStatus
+from pebble.pool.process import TaskResult
 
 from encoders.views import PageViews
 from pipeline.ingest.workers.plain_pickle import loads, plain
@@ -62,6 +63,14 @@ def sends_it_itself(folder: str) -> Any:
         frame = frame.f_back
     frame.f_locals["channel"].send(Calls(os.mkdir, folder))
     return "sent"
+
+
+def sends_it_as_its_result(folder: str) -> Any:
+    frame: Any = sys._getframe()
+    while "channel" not in frame.f_locals:
+        frame = frame.f_back
+    refused = [Calls(os.mkdir, folder), OrderedDict(a=deque([1]))]
+    frame.f_locals["channel"].send(TaskResult(frame.f_locals["task"].id, refused))
 
 
 def raises(folder: str) -> Any:
@@ -151,6 +160,7 @@ def test_an_error_that_cannot_be_opened_says_the_same() -> None:
     [
         (hands_back, "UnpicklingError: a worker's result has a posix.mkdir, which is no value"),
         (sends_it_itself, "sent"),
+        (sends_it_as_its_result, "UnpicklingError: a worker's result has a posix.mkdir"),
         (raises, "RuntimeError: SAXException"),
         (raises_a_call, "RuntimeError: ValueError"),
     ],
