@@ -11,7 +11,7 @@ import pymupdf
 
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
 from ocr.training.pages.genres import GENRES, MIXED, Form, Genre, draw_form
-from ocr.training.pages.matter.page_writer import Writer, visible
+from ocr.training.pages.matter.page_writer import Maker, Writer, visible
 from ocr.training.pages.page_source import PageSource
 from ocr.training.pages.page_truth import Sheet, UnreadableError
 from ocr.training.pages.sheets import Layout
@@ -79,16 +79,16 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
     above, below = bands(frame, size_pt, form.height_pt)
     furniture = form.furniture and not genre.plain
     if furniture and rng.random() < 0.35:
-        layout.place([header(writer)], [above])
+        layout.place([_named(header, writer)], [above])
     notes = furniture and rng.random() < genre.footnotes
     _body(writer, layout, genre, frame, gap, form.fill, notes=notes)
     if noted:
         edge = frame.x1 + 0.8 * size_pt
         top = rng.uniform(frame.y0, frame.y0 + 0.6 * frame.height)
         box = pymupdf.Rect(edge, top, form.width_pt - 4, top + 0.3 * frame.height)
-        layout.place([margin_note(writer)], [box])
+        layout.place([_named(margin_note, writer)], [box])
     if furniture and rng.random() < 0.5:
-        layout.place([footer(writer)], [below])
+        layout.place([_named(footer, writer)], [below])
     return layout.finish()
 
 
@@ -99,6 +99,11 @@ def category_of(rng: random.Random, source: TextSource, genre: Genre) -> str:
     if BUSINESS in source.paragraphs and rng.random() < genre.business:
         return BUSINESS
     return source.category(rng)
+
+
+def _named(make: Maker, w: Writer) -> str:
+    """Returns a block behind a comment with its maker's name, which tells readers of the markup what it is."""
+    return f"<!--{make.__name__}-->{make(w)}"
 
 
 def _capacity(box: pymupdf.Rect, size_pt: float) -> float:
@@ -125,8 +130,8 @@ def _body(
     """Places the page's matter: what opens it over all columns, the columns, footnotes below them."""
     capacity = min(_MOST_CHARACTERS, int(_capacity(frame, w.size_pt) * fill) + 10)
     column_pt, w.width_pt = w.width_pt, frame.width
-    opening = [make(w) for make in genre.first] if w.chance(genre.first_share) else []
-    foot = [footnotes(w)] if notes else []
+    opening = [_named(make, w) for make in genre.first] if w.chance(genre.first_share) else []
+    foot = [_named(footnotes, w)] if notes else []
     w.width_pt = column_pt
     blocks = _write(w, genre, capacity)
     body = pymupdf.Rect(frame)
@@ -165,6 +170,6 @@ def _write(w: Writer, genre: Genre, capacity: int) -> list[str]:
     blocks: list[str] = []
     written = 0
     while written < capacity:
-        blocks.append(w.rng.choices(makers, shares)[0](w))
+        blocks.append(_named(w.rng.choices(makers, shares)[0], w))
         written += _size(blocks[-1])
     return blocks

@@ -46,11 +46,15 @@ class Glyphs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """One page, drawn but not yet rasterised. The caller must keep its fonts and texts alive."""
+    """One page, drawn but not yet rasterised. The caller must keep its fonts and texts alive.
+
+    markup: the HTML that it was typeset from, in the order of its text layer, where its end may be missing.
+    """
 
     display: pymupdf.DisplayList
     width_pt: float
     height_pt: float
+    markup: str = ""
 
     @classmethod
     def of(cls, page: pymupdf.Page) -> "Sheet":
@@ -67,7 +71,7 @@ class UnreadableError(Exception):
     """The page's text layer cannot serve as truth (vertical text, unmapped characters)."""
 
 
-def _lines(
+def layer_lines(
     sheet: Sheet,
 ) -> list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]]:
     """Returns visual lines: (characters with boxes, baseline, size, x0, x1), in the order of the text layer."""
@@ -133,7 +137,7 @@ def extract(sheet: Sheet) -> Glyphs:
         put(marks, nowhere)
 
     previous: tuple[float, float, float] | None = None
-    for chars, baseline, size, x0, x1 in _lines(sheet):
+    for chars, baseline, size, x0, x1 in layer_lines(sheet):
         if previous is not None:
             drop, largest = baseline - previous[0], max(size, previous[1])
             if abs(drop) < 0.5 * largest and x0 > previous[2] - 0.2 * size:

@@ -24,6 +24,7 @@ class Layout:
     images: dict[str, bytes]
     width_pt: float
     height_pt: float
+    _markup: list[str] = field(default_factory=list)
     _drawn: Any = field(init=False)
     _device: Any = field(init=False)
 
@@ -37,6 +38,7 @@ class Layout:
         Raises UnreadableError if a line is longer than its box is wide.
         """
         story, bottom = self._story(blocks), float(boxes[0].y0)
+        self._markup += blocks
         for box in boxes:
             more, filled = story.place(box)
             if filled[2] > box.x1 + _OVER_PT:
@@ -57,7 +59,10 @@ class Layout:
     def finish(self) -> Sheet:
         pymupdf.mupdf.fz_close_device(self._device.this)
         return Sheet(
-            display=pymupdf.DisplayList(self._drawn), width_pt=self.width_pt, height_pt=self.height_pt
+            display=pymupdf.DisplayList(self._drawn),
+            width_pt=self.width_pt,
+            height_pt=self.height_pt,
+            markup="".join(self._markup),
         )
 
     def _story(self, blocks: list[str]) -> pymupdf.Story:

@@ -1,0 +1,108 @@
+"""Turns what a network says of a page's lines and their pairs into order, blocks and cells. Numpy only.
+
+Every line comes exactly once, whatever the network says: lines are clustered to blocks, blocks are ordered by what
+their lines say of each other, then the lines of each, so that blocks stay whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+BEFORE, SAME_BLOCK, SAME_ROW, SAME_COLUMN = range(4)
+_SUREST = 8.0  # of logits: no single pair counts for more
+_PASSES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineStructure:
+    """The structure of N lines. order: [N] their numbers in reading order. blocks: [N] numbers of their blocks.
+
+    roles: [N]. rows, columns: [N] numbers of table rows and columns within the block, -1 outside tables. doubt: by how
+    much pairs contradict the order, 0 to 1.
+    """
+
+    order: Ints
+    blocks: Ints
+    roles: Ints
+    rows: Ints
+    columns: Ints
+    doubt: float
+
+
+def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int]) -> LineStructure:
+    """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells."""
+    scores = pairs[BEFORE].clip(-_SUREST, _SUREST)
+    blocks = clustered(pairs[SAME_BLOCK])
+    member = np.eye(int(blocks.max()) + 1, dtype=np.float32)[blocks]
+    order: list[int] = []
+    for block in ordered(member.T @ scores @ member):
+        [own] = np.nonzero(blocks == block)
+        order += own[ordered(scores[np.ix_(own, own)])].tolist()
+    named = roles.argmax(1)
+    is_cell = np.isin(named, tabular)
+    rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))
+    for block in set(blocks[is_cell].tolist()):
+        [own] = np.nonzero((blocks == block) & is_cell)
+        for found, pair, axis in ((rows, SAME_ROW, 2), (columns, SAME_COLUMN, 0)):
+            groups = clustered(pairs[pair][np.ix_(own, own)])
+            starts = [places[own[groups == group], axis].mean() for group in range(groups.max() + 1)]
+            found[own] = np.argsort(np.argsort(starts))[groups]
+    put = scores[np.ix_(order, order)]
+    above = np.triu(np.ones_like(put, bool), 1)
+    against = np.where(above, np.maximum(-put, 0), 0).sum()
+    return LineStructure(
+        order=np.array(order, np.int64),
+        blocks=blocks,
+        roles=named,
+        rows=rows,
+        columns=columns,
+        doubt=float(against / max(1e-6, np.abs(put[above]).sum())) if len(order) > 1 else 0.0,
+    )
+
+
+def clustered(logits: Floats) -> Ints:
+    """Returns [N] numbers of clusters: those are joined whose mean logit is the best of one of both, and above 0.
+
+    logits: [N, N], symmetric. Source: Boruvka 1926, with mean distances.
+    """
+    count = len(logits)
+    own = np.arange(count)
+    while True:
+        member = np.eye(int(own.max()) + 1, dtype=np.float32)[own]
+        sizes = member.sum(0)
+        means = member.T @ logits.clip(-_SUREST, _SUREST) @ member / np.outer(sizes, sizes)
+        np.fill_diagonal(means, -_SUREST)
+        best = means.argmax(1)
+        joins = means[np.arange(len(means)), best] > 0
+        if not joins.any():
+            return own
+        root = np.arange(len(means))
+        for a in np.nonzero(joins & (best[best] == np.arange(len(means))))[0]:  # both are each other's best
+            root[max(a, best[a])] = min(a, best[a])
+        own = np.unique(root[own], return_inverse=True)[1].astype(np.int64)
+
+
+def ordered(scores: Floats) -> Ints:
+    """Returns an order of N things in which what should come first comes first.
+
+    scores: [N, N], how much the first of each pair should precede the second; antisymmetric. By how much each precedes
+    all, then by moving single ones to where they agree with most: a local optimum of the linear ordering problem.
+    """
+    order = np.argsort(-np.tanh(scores / 4).sum(1), kind="stable")
+    for _ in range(_PASSES):
+        moved = False
+        for thing in order.copy():
+            at = int(np.nonzero(order == thing)[0][0])
+            rest = np.delete(order, at)
+            gains = np.concatenate([[0.0], np.cumsum(scores[rest, thing] - scores[thing, rest])])
+            place = int(gains.argmax())
+            if gains[place] > gains[at] + 1e-3:
+                order, moved = np.insert(rest, place, thing), True
+        if not moved:
+            break
+    return order

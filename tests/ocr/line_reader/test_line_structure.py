@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from ocr.line_reader.line_structure import clustered, ordered, structure_of
+
+
+def test_what_the_pairs_say_is_the_order() -> None:
+    rng = np.random.default_rng(0)
+    wanted = rng.permutation(30)
+    rank = np.argsort(wanted)
+    scores = np.sign(rank[None] - rank[:, None]) * rng.uniform(0.5, 3, (30, 30))
+    assert ordered((scores - scores.T).astype(np.float32)).tolist() == wanted.tolist()
+
+
+def test_lines_of_one_block_stay_together() -> None:
+    logits = np.full((4, 4), -3.0, np.float32)
+    logits[np.ix_([0, 2], [0, 2])] = logits[np.ix_([1, 3], [1, 3])] = 3.0
+    assert clustered(logits).tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_line_comes_exactly_once_whatever_the_network_says(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 40))
+    pairs = rng.normal(0, 10, (4, count, count)).astype(np.float32)
+    pairs[0] -= pairs[0].T
+    pairs[1:] += pairs[1:].transpose(0, 2, 1)
+    roles = rng.normal(0, 1, (count, 5)).astype(np.float32)
+    said = structure_of(roles, pairs, rng.uniform(0, 50, (count, 5)).astype(np.float32), (3, 4))
+    assert sorted(said.order.tolist()) == list(range(count))
+    places = {line: place for place, line in enumerate(said.order.tolist())}
+    for block in set(said.blocks.tolist()):
+        own = sorted(places[int(line)] for line in np.nonzero(said.blocks == block)[0])
+        assert own == list(range(own[0], own[0] + len(own)))
+    assert ((said.rows >= 0) == (said.columns >= 0)).all()
+    assert ((said.rows >= 0) == np.isin(said.roles, (3, 4))).all()
+    assert 0 <= said.doubt <= 1
