@@ -15,7 +15,7 @@ from ocr.orientation.detect import shows_words
 Ints = npt.NDArray[np.int16]
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
-_FAINT_LEVELS, _GOOD_LEVELS = 80, 200
+_FAINT_LEVELS, _GOOD_LEVELS, _STRIP_PX = 80, 200, 128
 # Between lines: the white around a line's box that goes with it, in its heights.
 _AROUND = 0.3
 # Darker marks than this are not faint. Marks are so many times as strong as the paper's grain, and have at least this
@@ -33,15 +33,22 @@ def darkened(grey: UInt8Array) -> UInt8Array:
 
     grey: [H, W] uint8. Marks may be darker or lighter than the paper.
     """
-    # The mean of nine pixels: a stroke survives it, grain does not.
-    smooth = np.asarray(Image.fromarray(grey).filter(ImageFilter.BoxBlur(1))).astype(np.int16)
+    strips = (_smooth(grey[top : top + _STRIP_PX])[1:-1] for top in range(0, len(grey) - 2, _STRIP_PX))
+    if any(int(np.ptp(strip)) > 2 * _FAINT_LEVELS for strip in strips):  # as on most pages, near their top
+        return grey
+    smooth = _smooth(grey)
     paper = int(np.median(smooth[::4, ::4]))
-    most = int(np.abs(smooth - paper).max())
+    most = max(int(smooth.max()) - paper, paper - int(smooth.min()))
     if not _LEAST_LEVELS < most <= _FAINT_LEVELS:
         return grey
     marks = np.abs(grey.astype(np.float32) - paper) * (_GOOD_LEVELS / most)
     dark: UInt8Array = (255 - np.clip(marks, 0, 255)).astype(np.uint8)
     return dark
+
+
+def _smooth(grey: UInt8Array) -> UInt8Array:
+    """Returns the mean of nine pixels around each: a stroke survives it, grain does not."""
+    return np.asarray(Image.fromarray(grey).filter(ImageFilter.BoxBlur(1)))
 
 
 def without_lines(grey: UInt8Array, boxes: Iterable[Box], percentile: int = 85) -> UInt8Array:

@@ -44,13 +44,13 @@ def _sampled(window: Floats, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Floats
     height, width = window.shape
     across = np.clip(x - 0.5, 0, width - 1).astype(np.float32)
     down = np.clip(y - 0.5, 0, height - 1).astype(np.float32)
-    left, top = across.astype(np.intp), down.astype(np.intp)
-    right, below = np.minimum(left + 1, width - 1), width * (top < height - 1)
-    flat, row = window.ravel(), top * width
-    from_left, from_top = across % 1, down % 1
-    upper = flat[row + left] * (1 - from_left) + flat[row + right] * from_left
-    lower = flat[row + below + left] * (1 - from_left) + flat[row + below + right] * from_left
-    sampled: Floats = upper + (lower - upper) * from_top
+    left, top = across.astype(np.intp), np.floor(down)
+    from_left = across - left.astype(np.float32)
+    before, after = (window.take(columns, 1) for columns in (left, np.minimum(left + 1, width - 1)))
+    level = before * (1 - from_left) + after * from_left
+    places = top.astype(np.intp) * len(x) + np.arange(len(x))
+    upper, lower = level.take(places), level.take(places + len(x) * (top < height - 1))
+    sampled: Floats = upper + (lower - upper) * (down - top)
     return sampled
 
 
@@ -72,9 +72,9 @@ def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int
     """Returns the part of the page that holds these points, reduced by a factor, and where it begins (x, y)."""
     height, width = darkness.shape
     x0 = min(max(0, math.floor(float(x.min())) - 2 * factor), width - 1)
-    y0 = min(max(0, math.floor(float(rows.min())) - 2 * factor), height - 1)
+    y0 = min(max(0, math.floor(float(rows[0].min())) - 2 * factor), height - 1)
     x1 = max(x0 + 1, min(width, math.ceil(float(x.max())) + 2 * factor))
-    y1 = max(y0 + 1, min(height, math.ceil(float(rows.max())) + 2 * factor))
+    y1 = max(y0 + 1, min(height, math.ceil(float(rows[-1].max())) + 2 * factor))
     window = np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32)
     return x0, y0, _averaged(window, factor) if factor > 1 else window
 

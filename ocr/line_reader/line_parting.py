@@ -39,7 +39,10 @@ _LEAST_ROWS, _MANY_ROWS, _MOSTLY = 6, 12, 0.6
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """White at the height of a row: its ends, and the line that it is in; None beside lines, where it may not end."""
+    """White at the height of a row: its ends, and the line that it is in; None beside lines, where it may not end.
+
+    ink: how dark ink is in the line.
+    """
 
     x0: float
     x1: float
@@ -48,15 +51,16 @@ class _Gap:
     line: int | None
     is_clear: bool = False
     has_rule: bool = False
+    ink: float = 0.0
 
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
     level = levelled(lines)
     gaps = [
-        _Gap(x0, x1, level[number].middle, line.size, number, is_clear, has_rule)
+        _Gap(x0, x1, level[number].middle, line.size, number, is_clear, has_rule, ink)
         for number, line in enumerate(lines)
-        for x0, x1, is_clear, has_rule in _white(darkness, line)
+        for x0, x1, is_clear, has_rule, ink in _white(darkness, line)
     ]
     if not gaps:
         return list(lines)
@@ -69,8 +73,11 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
-def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, bool]]:
-    """Returns the ends of the wide gaps in a line, and whether they are wider than its spaces, and hold a rule."""
+def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, bool, float]]:
+    """Returns the ends of the wide gaps in a line, whether they are wider than its spaces, and hold a rule.
+
+    And how dark its ink is.
+    """
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
         return []
@@ -91,7 +98,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
-        (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule)
+        (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule, level)
         for a, b, has_rule in found
         if has_rule or b - a >= _WIDE * line.size
     ]
@@ -183,12 +190,10 @@ def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float
     """Returns the widest stretch of a gap without ink above or below the band that was searched, such as of quotes."""
     left, right = round(gap.x0), round(gap.x1)
     pixels = line.band(darkness, np.arange(left, right), ABOVE_LETTERS, BELOW_LETTERS)
-    paper, ink = np.quantile(line.band(darkness, np.arange(line.left, line.right)), (0.3, 0.97))
-    level = paper + _WHITE * (ink - paper)
-    inked = pixels.max(0) > level
+    inked = pixels.max(0) > gap.ink
     beside = max(1, round(_BESIDE_RULE * line.size))
     for a, b in stretches(inked):
-        if b - a < _SPECK * line.size or _is_rule(darkness, line, left + a, left + b, level):
+        if b - a < _SPECK * line.size or _is_rule(darkness, line, left + a, left + b, gap.ink):
             inked[max(0, a - beside) : b + beside] = False
     a, b = max(stretches(~inked), key=lambda run: run[1] - run[0], default=(0, right - left))
     return float(left + a), float(left + b)

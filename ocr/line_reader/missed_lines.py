@@ -6,7 +6,8 @@ what is then read for sure is text: of signatures, stamps and drawings next to n
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -72,6 +73,7 @@ class PageInk:
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
     rules, uprights: the page's rules in either direction, in pixels of the whole page; none in `coarse`.
     on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
+    bands: where lines were seen to be.
     """
 
     text: Mask
@@ -81,6 +83,7 @@ class PageInk:
     coarse: "PageInk | None" = None
     rules: tuple[Rule, ...] = ()
     uprights: tuple[Box, ...] = ()
+    bands: dict[TextLine, tuple[tuple[slice, slice], Mask]] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
@@ -116,27 +119,34 @@ class PageInk:
 
     def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:
         """Returns the ink that is neither of these lines nor in these boxes, [h, w]."""
-        height, width = self.text.shape
-        # 1 where something covered begins in a column, -1 below it.
-        edges = np.zeros((height + 1, width), np.int16)
-
-        def cover(x: "np.ndarray[tuple[int], np.dtype[np.intp]]", top: Floats, foot: Floats) -> None:
-            for side, ends, step in ((-_AROUND_PX, top, 1), (_AROUND_PX + 1, foot, -1)):
-                edges[np.clip(ends * self.scale + side, 0, height).astype(np.intp), x] += np.int16(step)
-
+        left = self.text.copy()
         for line in lines:
-            x = self._columns(line.left, line.right)
-            own = np.clip(((x + 0.5) / self.scale).astype(np.intp) - line.left, 0, len(line.baseline) - 1)
-            base = line.baseline[own]
-            cover(x, base - ASCENT * line.size, base + DESCENT * line.size)
-        for x0, y0, x1, y1 in boxes:
-            x = self._columns(x0, x1)
-            cover(x, np.full(len(x), y0, np.float32), np.full(len(x), y1, np.float32))
-        return self.text & (np.cumsum(edges, axis=0, dtype=np.int16)[:-1] <= 0)
+            if line not in self.bands:
+                self.bands[line] = self._band(line)
+            place, is_beside = self.bands[line]
+            left[place] &= is_beside
+        for box in boxes:
+            (top, foot), columns = self._rows(*np.array(box[1::2], np.float32)), self._columns(*box[::2])
+            left[int(top) : int(foot), columns] = False
+        return left
 
-    def _columns(self, left: float, right: float) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
+    def _band(self, line: TextLine) -> tuple[tuple[slice, slice], Mask]:
+        """Returns where a line is in the ink, (rows, columns), and what of that it does not cover."""
+        columns = self._columns(line.left, line.right)
+        x = ((np.arange(columns.start, columns.stop) + 0.5) / self.scale).astype(np.intp)
+        base = line.baseline[np.clip(x - line.left, 0, len(line.baseline) - 1)]
+        top, foot = self._rows(base - ASCENT * line.size, base + DESCENT * line.size)
+        rows = slice(int(top.min(initial=len(self.text))), int(foot.max(initial=0)))
+        y = np.arange(rows.start, rows.stop)[:, None]
+        return (rows, columns), (y < top) | (y >= foot)
+
+    def _rows(self, top: Any, foot: Any) -> Any:
+        sides = (top * self.scale - _AROUND_PX, foot * self.scale + (_AROUND_PX + 1))
+        return np.clip(sides, 0, len(self.text)).astype(np.intp)
+
+    def _columns(self, left: float, right: float) -> slice:
         first = max(0, int(left * self.scale) - _AROUND_PX)
-        return np.arange(first, max(first, min(self.text.shape[1], int(right * self.scale) + _AROUND_PX + 1)))
+        return slice(first, max(first, min(self.text.shape[1], int(right * self.scale) + _AROUND_PX + 1)))
 
     def unread(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> float:
         """Returns the share of the ink outside these lines and boxes, 0 where that need not be writing."""

@@ -80,8 +80,8 @@ class LineReader:
         Small print is looked at a second time, enlarged: the page may be a sheet of newspaper. Large type is looked for
         on the page reduced.
         """
-        first = self._first_look(darkness)
-        page, looks, scale = _reduced(darkness, first.scale), [first], first.scale / 4
+        first, page = self._first_look(darkness)
+        looks, scale = [first], first.scale / 4
         half, page = _reduced(page, 1 / 2), _reduced(page, 1 / 4)
         further = [(page, scale)]
         while max((page := _reduced(page, 1 / 2)).shape) > DEEPEST_PX:
@@ -98,23 +98,24 @@ class LineReader:
         pages = (_reduced(darkness, scale, Image.Resampling.BOX) for scale in scales)
         return any(self._sure_letters(page, self.find(page)) for page in pages)
 
-    def _first_look(self, darkness: Floats) -> Look:
-        """Returns the lines of a page seen from so near that its small print is found."""
+    def _first_look(self, darkness: Floats) -> tuple[Look, Floats]:
+        """Returns the lines of a page seen from so near that its small print is found, and the page reduced so far."""
         long_px, short_px = max(darkness.shape), min(darkness.shape)
         scale = min(1.0, _STRIP_PX / short_px if long_px > _STRIP * short_px else FINDER_PX / long_px)
-        look = self._look(darkness, scale)
+        look, page = self._look(darkness, scale)
         if not look.lines and scale < _FAR_SCALE:
-            look = self._look(darkness, _CLOSE_SCALE)
+            look, page = self._look(darkness, _CLOSE_SCALE)
         size = median(look.sizes_px()) if look.lines else _GOOD_SIZE_PX
         if look.scale < 1 and size < _SMALL_SIZE_PX:
             scale = min(1.0, look.scale * _GOOD_SIZE_PX / size)
-            look = self._look(darkness, scale)
-        return look
+            look, page = self._look(darkness, scale)
+        return look, page
 
-    def _look(self, darkness: Floats, scale: float) -> Look:
-        """Returns the lines of a page that is reduced by scale first."""
-        [look] = self._looks([(_reduced(darkness, scale), scale)], darkness.shape[1])
-        return look
+    def _look(self, darkness: Floats, scale: float) -> tuple[Look, Floats]:
+        """Returns the lines of a page that is reduced by scale first, and the page reduced."""
+        page = _reduced(darkness, scale)
+        [look] = self._looks([(page, scale)], darkness.shape[1])
+        return look, page
 
     def _looks(self, pages: Sequence[tuple[Floats, float]], width: int) -> list[Look]:
         """Returns the lines of a page of this width, each time it was reduced to [h, w], by a scale."""
@@ -206,8 +207,12 @@ def _contrasts(page: Floats, rows: int, columns: int) -> Floats:
     """Returns by how much the darkness of a page differs within each of its cells, [rows, columns]."""
     height, width = page.shape
     whole = np.pad(page, ((0, rows * STRIDE_PX - height), (0, columns * STRIDE_PX - width)))
-    cells = whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX)
-    contrasts: Floats = cells.max((1, 3)) - cells.min((1, 3))
+    lines = whole.reshape(rows, STRIDE_PX, -1)
+    most, least = (
+        reduce([reduce(lines, 1)[:, start::STRIDE_PX] for start in range(STRIDE_PX)])
+        for reduce in (np.maximum.reduce, np.minimum.reduce)
+    )
+    contrasts: Floats = most - least
     return contrasts
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from statistics import median
+from typing import Any
 
 import numpy as np
 
@@ -78,25 +79,32 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
 def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     """Returns the lines, as one those between which is white that a line above or below runs over: no column's."""
     ordered = sorted(lines, key=lambda line: line.left)
-    left, right, middle = np.array([(it.left, it.right, it.middle) for it in ordered]).reshape(-1, 3).T
-    rows: list[list[TextLine]] = []
-    for line in ordered:
-        near = (it for it in rows if line.left - it[-1].right < _TORN * line.size)
-        row = next((it for it in near if _is_one_row(it[-1], line)), None)
-        apart = np.abs(middle - line.middle)
-        is_near = (ONE_ROW * line.size < apart) & (apart < _PITCH * line.size)
-        if row is not None and (is_near & (left < row[-1].right) & (line.left < right)).any():
-            row.append(line)
+    left, right, middle, size = _places(ordered)
+    apart = np.abs(np.subtract.outer(middle, middle))
+    is_near = (ONE_ROW * size < apart) & (apart < _PITCH * size)
+    is_beside = (right[:, None] <= left + size[:, None]) | (left[:, None] >= right - size[:, None])
+    is_next = is_beside & (left - right[:, None] < _TORN * size)
+    is_next &= apart < ONE_ROW * np.minimum.outer(size, size)
+    rows: list[list[int]] = []
+    for number in range(len(ordered)):
+        goes_on = np.flatnonzero(is_next[[row[-1] for row in rows], number])
+        row = rows[goes_on[0]] if len(goes_on) else None
+        if row and (is_near[:, number] & (left < right[row[-1]]) & (left[number] < right)).any():
+            row.append(number)
         else:
-            rows.append([line])
-    return rows
+            rows.append([number])
+    return [[ordered[number] for number in row] for row in rows]
+
+
+def _places(lines: Sequence[TextLine]) -> Any:
+    """Returns the lines' left and right ends, middles and type sizes, [4, N]."""
+    return np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float64).reshape(-1, 4).T
 
 
 def _blocks(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     """Returns chains of lines of which each is the next below the other, and the other the next above it."""
-    below = [_next(lines, number, range(number + 1, len(lines)), 1) for number in range(len(lines))]
-    above = [_next(lines, number, range(number - 1, -1, -1), -1) for number in range(len(lines))]
-    follows = {end: start for start, end in enumerate(below) if end is not None and above[end] == start}
+    below, above = _next(lines, 1), _next(lines, -1)
+    follows = {end: start for start, end in enumerate(below) if end >= 0 and above[end] == start}
     after = {start: end for end, start in follows.items()}
     found = []
     for number in range(len(lines)):
@@ -109,23 +117,16 @@ def _blocks(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     return found
 
 
-def _next(lines: Sequence[TextLine], number: int, others: range, sign: int) -> int | None:
-    """Returns the nearest line above or below that may be of the same block; lines are in the order of baselines."""
-    line = lines[number]
-    best: tuple[float, int] | None = None
-    for other in others:
-        found = lines[other]
-        pitch = sign * (found.middle - line.middle)
-        if pitch > 2 * _PITCH * line.size:
-            break
-        size = max(line.size, found.size)
-        if pitch < ONE_ROW * min(line.size, found.size) or pitch > _PITCH * size:
-            continue
-        narrower = min(line.right - line.left, found.right - found.left)
-        overlap = min(line.right, found.right) - max(line.left, found.left)
-        if size < _ALIKE * min(line.size, found.size) and overlap > _OVERLAP * narrower:
-            best = min(best or (pitch, other), (pitch - 0.001 * overlap / size, other))
-    return None if best is None else best[1]
+def _next(lines: Sequence[TextLine], sign: int) -> list[int]:
+    """Returns for each line the nearest one below (sign 1) or above it (-1) that may be of its block, or -1."""
+    left, right, middle, own = _places(lines)
+    pitch = sign * np.subtract.outer(middle, middle).T
+    large, small = np.maximum.outer(own, own), np.minimum.outer(own, own)
+    overlap = np.minimum.outer(right, right) - np.maximum.outer(left, left)
+    may = (pitch >= ONE_ROW * small) & (pitch <= _PITCH * np.minimum(large, 2 * own[:, None]))
+    may &= (large < _ALIKE * small) & (overlap > _OVERLAP * np.minimum.outer(right - left, right - left))
+    nearest = np.where(may, pitch - 0.001 * overlap / large, np.inf).argmin(1)
+    return np.where(may.any(1), nearest, -1).tolist()  # type: ignore[no-any-return]
 
 
 def _is_running(block: Sequence[TextLine]) -> bool:

@@ -11,6 +11,8 @@ from itertools import groupby, pairwise
 from math import inf
 from statistics import median
 
+import numpy as np
+
 from ocr.paragraphs.line_kinds import is_numbered
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import Line
@@ -178,19 +180,20 @@ def _edges(run: Sequence[Line]) -> list[float]:
     several = [row for row in run if len(row.spans) > 1]
     most = max(_FILL * len(several), len(several) >= _MANY)
     ends = sorted({end for row in several for part in row.parts for end in part})
-    filled = [
-        sum(any(a <= low and high <= b for a, b in row.parts) for row in several)
-        for low, high in pairwise(ends)
-    ]
+    places = {end: place for place, end in enumerate(ends)}
+    filled = np.zeros(len(ends), np.intp)
+    for row in several:
+        filled[sorted({at for a, b in row.parts for at in range(places[a], places[b])})] += 1
     edges = []
-    for is_white, group in groupby(zip(filled, ends, ends[1:], strict=False), lambda part: part[0] <= most):
+    parts = zip(filled.tolist(), ends, ends[1:], strict=False)
+    for is_white, group in groupby(parts, lambda part: part[0] <= most):
         strip = list(group)
         _, low, high = max(strip, key=lambda part: (-part[0], part[2] - part[1]))
         x = (low + high) / 2
         is_wide = strip[-1][2] - strip[0][1] >= _STRIP * median(row.size for row in several)
-        gaps = sum(any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts)) for row in several)
-        if is_white and is_wide and gaps >= _OPEN * len(several):
-            edges.append(x)
+        if is_white and is_wide:
+            gaps = sum(any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts)) for row in several)
+            edges += [x] * (gaps >= _OPEN * len(several))
     return edges if edges and _is_table(run, edges) else []
 
 
