@@ -39,27 +39,34 @@ def pieces(ink: Mask, gap_px: int = 0) -> list[Piece]:
     row, start, end = runs(ink)
     if not len(row):
         return []
-    is_first = np.append(True, (np.diff(row) != 0) | (start[1:] - end[:-1] > gap_px))
-    first = np.flatnonzero(is_first)
-    last = np.append(first[1:], len(row)) - 1
+    first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (start[1:] - end[:-1] > gap_px)))
     num_inked = np.add.reduceat(end - start, first)
-    found: dict[int, Piece] = {}
-    above: list[tuple[int, int, int]] = []
-    here: list[tuple[int, int, int]] = []
-    y = -1
-    stretches = zip(
-        *(part.tolist() for part in (row[first], start[first], end[last], num_inked)), strict=True
-    )
-    for number, (own, x0, x1, num) in enumerate(stretches):
-        if own != y:
-            above, here, y = here if own == y + 1 else [], [], own
-        piece = Piece(x0=x0, y0=own, x1=x1, y1=own + 1, ink=num)
-        met = {other for left, right, other in above if left <= x1 and x0 <= right}
-        if met:
-            for other in met:
-                piece.take(found.pop(other))
-            above = [(a, b, number if other in met else other) for a, b, other in above]
-            here = [(a, b, number if other in met else other) for a, b, other in here]
-        found[number] = piece
-        here.append((x0, x1, number))
-    return list(found.values())
+    row, start, end = row[first], start[first], end[np.append(first[1:], len(end)) - 1]
+    # Which stretches of the row above touch each: their places in a line of all rows, one after the other.
+    wide = ink.shape[1] + 1
+    above = np.searchsorted(row * wide + end, (row - 1) * wide + start)
+    behind = np.searchsorted(row * wide + start, (row - 1) * wide + end, "right")
+    num_above = np.maximum(behind - above, 0)
+    one = np.repeat(np.arange(len(row)), num_above)
+    other = np.arange(len(one)) + np.repeat(above + num_above - np.cumsum(num_above), num_above)
+    piece = np.arange(len(row))  # of each stretch: the number of the last one that hangs together with it
+    while (last := np.maximum(piece[one], piece[other])).size:
+        before = piece.copy()
+        for side in (piece[one], piece[other], one, other):
+            np.maximum.at(piece, side, last)
+        piece = piece[piece]
+        if np.array_equal(piece, before):
+            break
+    order = np.argsort(piece, kind="stable")
+    begins = np.flatnonzero(np.diff(piece[order], prepend=-1))
+    bounds = [
+        find.reduceat(own[order], begins).tolist()
+        for find, own in (
+            (np.minimum, start),
+            (np.minimum, row),
+            (np.maximum, end),
+            (np.maximum, row + 1),
+            (np.add, num_inked),
+        )
+    ]
+    return [Piece(x0=x0, y0=y0, x1=x1, y1=y1, ink=num) for x0, y0, x1, y1, num in zip(*bounds, strict=True)]

@@ -17,10 +17,13 @@ Floats = npt.NDArray[np.float32]
 
 def runs(flags: Mask) -> tuple[Ints, ...]:
     """Returns starts and ends of the runs of set flags along the last axis; before them their rows, for two axes."""
-    edge = np.zeros((*flags.shape[:-1], 1), np.bool_)
-    padded = np.concatenate((edge, flags, edge), axis=-1)
-    *row, at = np.nonzero(padded[..., 1:] != padded[..., :-1])
-    return *(numbers[::2] for numbers in row), at[::2], at[1::2]
+    wide = flags.shape[-1] + 1
+    rows = np.zeros((*flags.shape[:-1], wide), np.bool_)  # unset before each row
+    rows[..., 1:] = flags
+    padded = np.append(rows, False)
+    at = np.flatnonzero(padded[1:] != padded[:-1])
+    start, end = at[::2], at[1::2]
+    return (start, end) if flags.ndim == 1 else (start // wide, start % wide, end - start // wide * wide)
 
 
 def stretches(flags: Mask) -> list[tuple[int, int]]:

@@ -9,6 +9,7 @@ from PIL import Image, ImageFilter
 from encoders.views import UInt8Array
 from ocr.imaging.colour import ground_of, has_grain
 from ocr.imaging.measures import NOISE_LEVELS
+from ocr.imaging.quantiles import shade_quantiles
 from ocr.line_reader.found_lines import Box, Floats
 from ocr.orientation.detect import shows_words
 
@@ -21,7 +22,7 @@ _AROUND = 0.3
 # Darker marks than this are not faint. Marks are so many times as strong as the paper's grain, and have at least this
 # share of the page: a few words.
 _DARK_LEVELS, _GRAINS, _LEAST_SHARE = 110, 8, 0.0005
-_PRINT_PERCENTILES = (2, 50, 98)  # of a line's shades: the darkest, its paper, the lightest
+_PRINT_SHARES = (0.02, 0.5, 0.98)  # of a line's shades: the darkest, its paper, the lightest
 # Marks are as dark as good print where nothing stronger is so many cells of this size around them.
 _CELL_PX, _CELLS = 16, 5
 # A page of which no mark differs more than this from its paper has none that anybody could see.
@@ -51,7 +52,7 @@ def _smooth(grey: UInt8Array) -> UInt8Array:
     return np.asarray(Image.fromarray(grey).filter(ImageFilter.BoxBlur(1)))
 
 
-def without_lines(grey: UInt8Array, boxes: Iterable[Box], percentile: int = 85) -> UInt8Array:
+def without_lines(grey: UInt8Array, boxes: Iterable[Box], share: float = 0.85) -> UInt8Array:
     """Returns the page with the lines in these boxes painted over in a shade around them, by default the paper's."""
     page = grey.copy()
     for x0, y0, x1, y1 in boxes:
@@ -61,7 +62,7 @@ def without_lines(grey: UInt8Array, boxes: Iterable[Box], percentile: int = 85) 
             slice(max(0, int(x0 - around)), int(x1 + around) + 1),
         )
         if page[place].size:
-            page[place] = np.percentile(page[place], percentile)
+            page[place] = shade_quantiles(page[place], [share])[0]
     return page
 
 
@@ -72,7 +73,7 @@ def are_faint(grey: UInt8Array, boxes: Iterable[Box]) -> list[bool]:
     ]
     if has_grain(grey):
         return [False] * len(parts)
-    shades = (np.percentile(part, _PRINT_PERCENTILES) if part.size else (0.0, 255.0, 255.0) for part in parts)
+    shades = (shade_quantiles(part, _PRINT_SHARES) if part.size else (0.0, 255.0, 255.0) for part in parts)
     return [high - low <= _DARK_LEVELS or paper - low < high - paper for low, paper, high in shades]
 
 
@@ -91,7 +92,7 @@ def darkness_between(
     lighter = page - ground_of(Image.fromarray(page)).astype(np.int16)
     marks = np.abs(lighter)
     if colour is not None:
-        marks = np.maximum(marks, without_lines(colour, boxes, percentile=0))
+        marks = np.maximum(marks, without_lines(colour, boxes, share=0.0))
     marks[lighter <= -_DARK_LEVELS] = 0
     marks[marks <= max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))] = 0
     if np.count_nonzero(marks) < _LEAST_SHARE * marks.size:

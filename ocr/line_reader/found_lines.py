@@ -36,7 +36,7 @@ class TextLine:
     @cached_property
     def middle(self) -> float:
         """The baseline's height in the middle of the line."""
-        return float(np.median(self.baseline))
+        return float(middle_of(self.baseline))
 
     def between(self, left: int, right: int, slope: float = 0.0) -> "TextLine":
         """Returns the line cut or lengthened to these ends; beyond its own the baseline goes on with this slope."""
@@ -63,12 +63,14 @@ class TextLine:
     def band(self, darkness: Floats, columns: Ints, above: float = TOP, below: float = -BOTTOM) -> Floats:
         """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.
 
-        darkness: the page's, [H, W]. above, below: how far the rows reach from the baseline, in type sizes.
+        darkness: the page's, [H, W], with all of the columns. above, below: how far the rows reach from the baseline,
+        in type sizes.
         """
         offsets = np.linspace(-above * self.size, below * self.size, _SAMPLES, dtype=np.float32)
-        base = self.baseline[np.clip(columns - self.left, 0, len(self.baseline) - 1)]
-        rows = np.clip(np.rint(base[None] + offsets[:, None]).astype(np.intp), 0, darkness.shape[0] - 1)
-        pixels: Floats = darkness[rows, columns[None]]
+        base = self.baseline.take(columns - self.left, mode="clip")
+        rows = np.rint(base + offsets[:, None]).astype(np.intp)
+        rows = np.minimum(np.maximum(rows, 0), darkness.shape[0] - 1) * darkness.shape[1]
+        pixels: Floats = darkness.take(rows + columns)
         return pixels
 
     def box_of(self, word: "LineWord") -> tuple[float, float, float, float]:
@@ -141,6 +143,13 @@ class TurnedLines:
         if self.turn_deg == 180:
             return self.width_px - x1, self.height_px - y1, self.width_px - x0, self.height_px - y0
         return self.width_px - y1, x0, self.width_px - y0, x1
+
+
+def middle_of(values: Floats) -> np.float32:
+    """Returns the median of [N], as NumPy does in several times the time."""
+    ordered = np.sort(values)
+    middle: np.float32 = (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    return middle
 
 
 def shared(box: Box, other: Box) -> float:

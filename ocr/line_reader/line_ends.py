@@ -4,13 +4,15 @@ Lines of one row between which there is no more white than beside a point are on
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, Floats, Ints, TextLine
+from ocr.imaging.quantiles import quantiles
+from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, Floats, Ints, TextLine, middle_of
 
 # In type sizes.
 _REACH = 1.6  # more ink than a few letters is not the line's
@@ -43,12 +45,13 @@ def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that are pieces of one as one. darkness: the page's, [H, W] in 0..1."""
     found: list[TextLine] = []
     open_lines: list[TextLine] = []
+    ink = cache(lambda line: _ink(darkness, line, line.right))
     for line in sorted(lines, key=lambda line: line.left):
         ended = [it for it in open_lines if it.right + it.size < line.left]
         open_lines = [it for it in open_lines if it not in ended]
         found += ended
         near = (it for it in open_lines if abs(it.baseline[-1] - line.baseline[0]) < it.size)  # most are not
-        before = next((it for it in near if _are_one(darkness, it, line)), None)
+        before = next((it for it in near if _are_one(darkness, it, line, ink)), None)
         if before is not None:
             open_lines.remove(before)
             line = before.joined(line)
@@ -56,12 +59,14 @@ def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return found + open_lines
 
 
-def _are_one(darkness: Floats, line: TextLine, after: TextLine) -> bool:
-    """Returns whether a line goes on in one that begins further right."""
+def _are_one(
+    darkness: Floats, line: TextLine, after: TextLine, ink: Callable[[TextLine], np.float64]
+) -> bool:
+    """Returns whether a line goes on in one that begins further right. ink: tells how dark that of a line's end is."""
     large, small = max(line.size, after.size), min(line.size, after.size)
     end, length = min(after.left, line.right) - line.left, round(small)
     last, first = line.baseline[max(0, end - length) : max(end, 1)], after.baseline[:length]
-    if large > _ALIKE * small or abs(np.median(last) - np.median(first)) > _ONE_LINE * small:
+    if large > _ALIKE * small or abs(middle_of(last) - middle_of(first)) > _ONE_LINE * small:
         return False
     near = round(_NEAR * small)
     columns = np.arange(
@@ -69,8 +74,7 @@ def _are_one(darkness: Floats, line: TextLine, after: TextLine) -> bool:
         min(after.right, max(line.right, after.left) + near),
     )
     pixels = line.band(darkness, columns, _CAPITALS)
-    paper, ink = np.quantile(line.band(darkness, np.arange(*_last(line, line.right))), (0.3, 0.97))
-    inked = np.flatnonzero(pixels.max(0) > paper + _INK * (ink - paper))
+    inked = np.flatnonzero(pixels.max(0) > ink(line))
     return bool(np.diff(inked, prepend=-1, append=len(columns)).max() <= _PIECE_GAP * small)
 
 
@@ -91,9 +95,7 @@ def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
     """
     if not len(columns) or np.ptp(line.band(darkness, columns[: math.ceil(_FIRST_GAP * line.size)])) < _FAINT:
         return 0
-    own = line.band(darkness, np.arange(*_last(line, columns[0])))
-    paper, ink = np.quantile(own, (0.3, 0.97))
-    level = paper + _INK * (ink - paper)
+    level = _ink(darkness, line, columns[0])
     inked = np.flatnonzero(line.band(darkness, columns).max(0) > level)
     gaps = np.diff(inked, prepend=-1, append=len(columns))
     wide = np.flatnonzero(gaps > _LETTER_GAP * line.size)
@@ -105,11 +107,11 @@ def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
     return found if found > _LEAST * line.size and not is_rule else 0
 
 
-def _last(line: TextLine, end: int) -> tuple[int, int]:
-    """Returns the columns of the line's part at an end, the first and the one behind the last."""
+def _ink(darkness: Floats, line: TextLine, end: int) -> np.float64:
+    """Returns how dark ink of the line's part at an end is."""
     own = round(_OWN * line.size)
-    return (
-        (line.left, min(line.left + own, line.right))
-        if end < line.left
-        else (max(line.right - own, line.left), line.right)
-    )
+    first, behind = (line.left, line.left + own) if end < line.left else (line.right - own, line.right)
+    columns = np.arange(max(first, line.left), min(behind, line.right))
+    paper, ink = quantiles(line.band(darkness, columns), (0.3, 0.97))
+    level: np.float64 = paper + _INK * (ink - paper)
+    return level

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import Floats, TextLine
 
 HEIGHT_PX = 40
@@ -104,7 +105,7 @@ def pieces(image: Floats) -> Iterator[Floats]:
 
 def normalised(image: Floats) -> Floats:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
-    lightest, paper, middle, dark_paper, darkest = np.quantile(image[::2, ::2], QUANTILES).tolist()
+    lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
     if middle - lightest > darkest - middle:
         contrast = max(dark_paper - lightest, LEAST_CONTRAST)
         inked = (np.float32(dark_paper) - image) / np.float32(contrast)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ocr.imaging.profiles import stretches
+from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
 from ocr.line_reader.levelling import levelled
 
@@ -82,7 +83,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     if right - left < 3 * line.size:
         return []
     pixels = line.band(darkness, np.arange(left, right))
-    paper, ink = np.quantile(pixels, (0.3, 0.97))
+    paper, ink = quantiles(pixels, (0.3, 0.97))
     level = paper + _WHITE * (ink - paper)
     is_white = pixels.max(0) < level
     beside = max(1, round(_BESIDE_RULE * line.size))

@@ -20,7 +20,7 @@ from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
 from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Frames, Networks, OnnxNetworks
 from ocr.line_reader.raised_figures import with_raised
-from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, rules_among
+from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, may_be_rule, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
 from ocr.model_files.locate import CONFIDENCE
 from ocr.transcript.confidence import Calibration
@@ -166,7 +166,7 @@ class LineReader:
             for piece in images
             if found[piece.line].confidence <= _UNLIKELY and is_ornament(piece.image)
         }
-        for number in ornaments.union(rules_among(found, _marks(images, lines))):
+        for number in ornaments.union(rules_among(found, _marks(images, found))):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or (read.confidence > _SURE and read.num_letters)]
 
@@ -225,12 +225,12 @@ def _reduced(page: Floats, scale: float, by: Image.Resampling = Image.Resampling
     return np.asarray(Image.fromarray(page).resize((width, height), by))
 
 
-def _marks(images: Sequence[_Piece], lines: Sequence[TextLine]) -> list[Marks | None]:
-    """Returns what marks each line shows at its end, None where it has letters anywhere."""
+def _marks(images: Sequence[_Piece], lines: Sequence[ReadLine]) -> list[Marks | None]:
+    """Returns what marks each line shows at its end, None where it has letters anywhere, or was surely read as such."""
     size_px = HEIGHT_PX / (ABOVE + BELOW)
     found: dict[int, Marks | None] = {}
     for piece in images:
-        own = marks_of(piece.image, size_px)
+        own = marks_of(piece.image, size_px) if may_be_rule(lines[piece.line]) else None
         found[piece.line] = own if found.get(piece.line, own) is not None else None
     return [found[number] for number in range(len(lines))]
 

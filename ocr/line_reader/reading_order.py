@@ -79,21 +79,24 @@ def _in_one_part(lines: Sequence[TextLine]) -> list[list[list[TextLine]]]:
 def _whole(lines: Sequence[TextLine]) -> list[list[TextLine]]:
     """Returns the lines, as one those between which is white that a line above or below runs over: no column's."""
     ordered = sorted(lines, key=lambda line: line.left)
-    left, right, middle, size = _places(ordered)
-    apart = np.abs(np.subtract.outer(middle, middle))
-    is_near = (ONE_ROW * size < apart) & (apart < _PITCH * size)
-    is_beside = (right[:, None] <= left + size[:, None]) | (left[:, None] >= right - size[:, None])
-    is_next = is_beside & (left - right[:, None] < _TORN * size)
-    is_next &= apart < ONE_ROW * np.minimum.outer(size, size)
-    rows: list[list[int]] = []
-    for number in range(len(ordered)):
-        goes_on = np.flatnonzero(is_next[[row[-1] for row in rows], number])
-        row = rows[goes_on[0]] if len(goes_on) else None
-        if row and (is_near[:, number] & (left < right[row[-1]]) & (left[number] < right)).any():
-            row.append(number)
-        else:
-            rows.append([number])
-    return [[ordered[number] for number in row] for row in rows]
+    left, right, middle, _ = _places(ordered)
+    rows: list[list[TextLine]] = []
+    last = np.zeros(len(ordered), np.intp)  # of each row
+    for number, line in enumerate(ordered):
+        apart = np.abs(middle - line.middle)
+        own = last[: len(rows)]
+        is_near = (line.left - right[own] < _TORN * line.size) & (apart[own] < ONE_ROW * line.size)
+        near = (row for row in np.flatnonzero(is_near).tolist() if _is_one_row(rows[row][-1], line))
+        row = next(near, len(rows))
+        if row < len(rows):
+            is_near = (ONE_ROW * line.size < apart) & (apart < _PITCH * line.size)
+            if not (is_near & (left < rows[row][-1].right) & (line.left < right)).any():
+                row = len(rows)
+        if row == len(rows):
+            rows.append([])
+        rows[row].append(line)
+        last[row] = number
+    return rows
 
 
 def _places(lines: Sequence[TextLine]) -> Any:
@@ -118,15 +121,28 @@ def _blocks(lines: Sequence[TextLine]) -> list[list[TextLine]]:
 
 
 def _next(lines: Sequence[TextLine], sign: int) -> list[int]:
-    """Returns for each line the nearest one below (sign 1) or above it (-1) that may be of its block, or -1."""
-    left, right, middle, own = _places(lines)
-    pitch = sign * np.subtract.outer(middle, middle).T
-    large, small = np.maximum.outer(own, own), np.minimum.outer(own, own)
-    overlap = np.minimum.outer(right, right) - np.maximum.outer(left, left)
-    may = (pitch >= ONE_ROW * small) & (pitch <= _PITCH * np.minimum(large, 2 * own[:, None]))
-    may &= (large < _ALIKE * small) & (overlap > _OVERLAP * np.minimum.outer(right - left, right - left))
-    nearest = np.where(may, pitch - 0.001 * overlap / large, np.inf).argmin(1)
-    return np.where(may.any(1), nearest, -1).tolist()  # type: ignore[no-any-return]
+    """Returns for each line the nearest one below (sign 1) or above it (-1) that may be of its block, or -1.
+
+    Lines are in the order of baselines.
+    """
+    left, right, middle, size = _places(lines)
+    far = middle + sign * 2 * _PITCH * size
+    first, end = (
+        np.searchsorted(middle, y) for y in (np.minimum(middle, far) - 1, np.maximum(middle, far) + 1)
+    )
+    one = np.repeat(np.arange(len(lines)), end - first)
+    other = np.arange(len(one)) - np.repeat(np.cumsum(end - first) - end, end - first)
+    pitch = sign * (middle[other] - middle[one])
+    large, small = np.maximum(size[one], size[other]), np.minimum(size[one], size[other])
+    overlap = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
+    narrower = np.minimum(right[one] - left[one], right[other] - left[other])
+    may = (pitch >= ONE_ROW * small) & (pitch <= _PITCH * np.minimum(large, 2 * size[one]))
+    may &= (large < _ALIKE * small) & (overlap > _OVERLAP * narrower)
+    order = np.lexsort((other, pitch - 0.001 * overlap / large))[::-1]
+    order = order[may[order]]
+    nearest = np.full(len(lines), -1)
+    nearest[one[order]] = other[order]  # of several the last one, which is the nearest
+    return nearest.tolist()
 
 
 def _is_running(block: Sequence[TextLine]) -> bool:

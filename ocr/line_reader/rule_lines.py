@@ -119,12 +119,19 @@ def _usual_size(lines: Sequence[ReadLine]) -> float:
     return median(words) if words else max((read.line.size for read in lines), default=0.0)
 
 
+def may_be_rule(read: ReadLine) -> bool:
+    """Returns whether a line was read as marks, or unsurely: others are none, whatever marks they show."""
+    return _is_read_as_marks(read) or not (read.text and read.confidence > _UNSURE)
+
+
+def _is_read_as_marks(read: ReadLine) -> bool:
+    return bool(_MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text))
+
+
 def _is_mark(read: ReadLine, marks: Marks | None, usual: float, *, is_even: bool) -> bool:
     """Returns whether a line is read as marks, or unsurely where only an even row or a few low ones are."""
-    if _MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text):
-        return True
-    if marks is None or (read.text and read.confidence > _UNSURE):
-        return False
+    if _is_read_as_marks(read) or marks is None or not may_be_rule(read):
+        return _is_read_as_marks(read)
     return is_even or (len(read.text) < _LEAST_MARKS and marks.height * read.line.size < _LOW * usual)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ocr.imaging.pieces import Piece, pieces
+from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
 from ocr.line_reader.missed_lines import PageInk
@@ -94,19 +94,23 @@ def shows_bent_type(
 def _paths(outside: Mask) -> Iterator[Floats]:
     """Yields the bounds, [N, 4], of letters that follow each other, of ink outside lines."""
     found = [piece for piece in pieces(outside) if max(piece.width, piece.height) >= _LEAST_PX]
-    paths: list[list[Piece]] = []
-    for piece in sorted(found, key=lambda piece: -piece.width * piece.height)[:_MOST]:
-        near = [path for path in paths if any(_follow(piece, other) for other in path)]
-        paths = [path for path in paths if path not in near]
-        paths.append([piece, *(other for path in near for other in path)])
-    fit = (path for path in paths if _FEWEST_ON_PATH <= len(path) <= _MOST_ON_PATH)
-    return (np.array([(it.x0, it.y0, it.x1, it.y1) for it in path], np.float32) for path in fit)
-
-
-def _follow(piece: Piece, other: Piece) -> bool:
-    low, high = sorted(max(it.width, it.height) for it in (piece, other))
-    apart = max(piece.x0 - other.x1, other.x0 - piece.x1, piece.y0 - other.y1, other.y0 - piece.y1)
-    return high < _NEXT_ALIKE * low and apart < _NEXT * low
+    largest = sorted(found, key=lambda piece: -piece.width * piece.height)[:_MOST]
+    boxes = np.array([(it.x0, it.y0, it.x1, it.y1) for it in largest], np.intp).reshape(-1, 4)
+    sides = (boxes[:, 2:] - boxes[:, :2]).max(1)
+    low, high = np.minimum.outer(sides, sides), np.maximum.outer(sides, sides)
+    beyond = (boxes[:, None, :2] - boxes[None, :, 2:]).max(2)
+    follow = (high < _NEXT_ALIKE * low) & (np.maximum(beyond, beyond.T) < _NEXT * low)
+    paths: dict[int, list[int]] = {}
+    path_of = np.zeros(len(boxes), np.intp)
+    for number in range(len(boxes)):
+        near = set(path_of[:number][follow[number, :number]].tolist())
+        own = [number, *(other for path in [*paths] if path in near for other in paths.pop(path))]
+        paths[number], path_of[own] = own, number
+    return (
+        boxes[path].astype(np.float32)
+        for path in paths.values()
+        if _FEWEST_ON_PATH <= len(path) <= _MOST_ON_PATH
+    )
 
 
 def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:

@@ -123,17 +123,20 @@ def _is_evident(table: Sequence[Line], strips: Sequence[Span]) -> bool:
         both = [line.x0 < low and high < line.x1 for line in table]
         if both[0] and sum(both) >= _HALF * len(table):
             sums += sum(both) * min(_WIDE, (high - low) / size)
+    if sums < (_EVIDENCE if len(table) >= _ROWS else _EVIDENCE_OF_TWO):
+        return False
     strange = sum(_is_strange(line, above, strips) for above, line in pairwise([table[0], *table]))
-    enough = _EVIDENCE if len(table) >= _ROWS else _EVIDENCE_OF_TWO
-    return sums >= enough and strange < _HALF * len(table) and (len(inner) > 1 or not is_numbered(table))
+    return strange < _HALF * len(table) and (len(inner) > 1 or not is_numbered(table))
 
 
 def _is_strange(line: Line, above: Line, strips: Sequence[Span]) -> bool:
     """Returns whether a line has gaps, but not at a table's strips or at the gaps of the line above."""
     gaps = [(a, b) for (_, a), (b, _) in pairwise(line.spans)]
+    if max((b - a for a, b in gaps), default=0.0) < CELL_GAP * line.size:
+        return False
     known = [*strips, *(_gaps(above) if above is not line else ())]
     aligned = sum(any(a[0] < b[1] and b[0] < a[1] for b in known) for a in gaps)
-    return max((b - a for a, b in gaps), default=0.0) >= CELL_GAP * line.size and aligned < _HALF * len(gaps)
+    return aligned < _HALF * len(gaps)
 
 
 def _is_in_line(line: Line, table: Sequence[Line]) -> bool:
