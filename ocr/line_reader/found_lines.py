@@ -117,6 +117,15 @@ class ReadLine:
         """The letters and digits of its text."""
         return sum(map(str.isalnum, self.text))
 
+    @property
+    def words_confidence(self) -> float:
+        """Its confidence without words that hold no letter or digit: the marks of a leader are read less surely."""
+        words = [word for word in self.words if any(map(str.isalnum, word.text))]
+        if len(words) == len(self.words):
+            return self.confidence
+        unsure = sum((1 - word.confidence) * len(word.text) for word in words)
+        return 1 - unsure / max(1, sum(len(word.text) + 1 for word in words))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnedLines:

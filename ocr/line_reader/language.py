@@ -18,7 +18,9 @@ from ocr.line_reader.found_lines import ReadLine
 LETTERS = "\0abcdefghijklmnopqrstuvwxyz"
 STEPS_A_BIT, MOST = 0.75, 9
 _TABLE = Path(__file__).with_name("letter_costs.txt")
-_WORD = re.compile(r"[^\W\d_]{3,}")
+_WORD = re.compile(r"[^\W\d_⁰-⁹₀-₉²³¹¼-¾]{3,}")
+# Signs of formulas and of programs, each of which counts as an ordinary letter: their names are words of no language.
+_SIGN = re.compile(r"[^\s\w.,;:!?'\"‘’“”–—-]|_")
 _PLAIN = str.maketrans("ßøđłæœðþıŋħŧſ", "sodlaodtinhts")
 # Bits that a letter costs in ordinary text, and how many letters' worth of that a line is given beforehand.
 _ORDINARY, _BEFOREHAND = 3.5, 6
@@ -32,10 +34,12 @@ _SPARSE, _SPARSE_UNSURE, _SPARSE_SIZES, _SPARSE_ODDS = 0.75, 0.8, 10, 5.0
 # Of two faxes that can hardly be read 42% is right, of other scripts next to nothing, and lines do not tell which is
 # which.
 _LEAST_RIGHT, _MORE_RIGHT, _HALF_ODDS, _SLOPE = 0.3, 0.5, 2.0, 1.2
-# A page is in doubt for a line of at least such a length (28 letters) and odds with so many letters in words, or for
-# this share of all its lines. Formulas are strange too, but short or without words, and signatures of functions short;
-# both are few beside their text.
-_LONG_SIZES, _SURELY, _IN_WORDS, _LARGE_SHARE = 14, 2.0, 10, 0.15
+# A page is in doubt for a line of at least such a length (28 letters) and odds with so many letters in words, so many
+# of its marks; for as much of strange lines as 15% of all with odds of 4; or if all are more unusual than so, by as
+# much as 20 type sizes of strange lines are: ordinary pages have mean odds below -4. Formulas are strange too, but
+# short or hardly words, and signatures of functions short; both are few beside their text.
+_LONG_SIZES, _SURELY, _IN_WORDS, _MOSTLY_WORDS = 14, 2.0, 10, 0.4
+_STRANGE, _UNUSUAL, _LEAST_ODDS, _MUCH = 0.6, -3.0, -8.0, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +66,17 @@ def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bo
     surely = any(
         found.odds > _SURELY
         and _sizes(found.line) >= _LONG_SIZES
-        and (_is_sparse(found.line) or len(letter_costs(found.line.text)) >= _IN_WORDS)
+        and (_is_sparse(found.line) or _holds_words(found.line.text))
         for found in strange
     )
-    all_of_them = sum(_sizes(line) for line in lines if _can_tell(line))
-    return surely or sum(_sizes(found.line) for found in strange) > _LARGE_SHARE * all_of_them
+    told = [(_sizes(line), max(_LEAST_ODDS, _odds(line))) for line in lines if _can_tell(line)]
+    evidence = sum(_sizes(found.line) * found.odds for found in strange)
+    is_unusual = sum(size * (odds - _UNUSUAL) for size, odds in told) > _MUCH
+    return surely or is_unusual or evidence > _STRANGE * sum(size for size, _ in told)
+
+
+def _holds_words(text: str) -> bool:
+    return len(letter_costs(text)) >= max(_IN_WORDS, _MOSTLY_WORDS * len("".join(text.split())))
 
 
 def _can_tell(line: ReadLine) -> bool:
@@ -106,8 +116,9 @@ def _odds(line: ReadLine) -> float:
     if _is_sparse(line):
         return _SPARSE_ODDS
     costs = letter_costs(line.text)
-    cost = (sum(costs) + _ORDINARY * _BEFOREHAND) / (len(costs) + _BEFOREHAND)
-    return _BIAS + _UNSURE * math.log(1 - line.confidence + _SURE) + _COST * cost
+    ordinary = _BEFOREHAND + len(_SIGN.findall(line.text))
+    cost = (sum(costs) + _ORDINARY * ordinary) / (len(costs) + ordinary)
+    return _BIAS + _UNSURE * math.log(1 - line.words_confidence + _SURE) + _COST * cost
 
 
 @cache

@@ -389,6 +389,6 @@ def _is_sure(read: ReadLine, is_beside: bool) -> bool:
 
 def _is_likely(read: ReadLine) -> bool:
     """Returns whether an unsure line is text more likely than not: by its letters, or though they are strange."""
-    is_strange = bool(strange_lines([replace(read, confidence=1.0)]))
+    is_strange = bool(strange_lines([replace(read, confidence=1.0, words=())]))
     least, fewest = _LIKELY_STRANGE if is_strange else _LIKELY
     return read.confidence > least and read.num_letters >= fewest

@@ -83,7 +83,8 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     if is_unread or lacks_faint or lacks_lines or lacks_letters:
         result = doubted(result, _UNREAD if is_unread else _MISSED)
     if is_in_doubt(strange, found):
-        result = of_no_language(result, [line.line.text for line in written])
+        named = [line.line for line in written] if strange else upright  # or each by itself is hardly so
+        result = of_no_language(result, [line.text for line in named])
     is_scrap = lines and signals.num_chars < _SCRAP_CHARS and confidence < _SURE
     return doubted(result, _SCRAP) if is_scrap else result
 

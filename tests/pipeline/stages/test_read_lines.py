@@ -361,6 +361,17 @@ def test_a_page_that_lost_letters_within_a_line_is_doubtful(
     assert read_lines(rendered(LETTER), reader).status == status
 
 
+def test_a_page_that_is_odd_as_a_whole_names_all_its_lines(
+    monkeypatch: pytest.MonkeyPatch, reader: LineReader
+) -> None:
+    monkeypatch.setattr("pipeline.stages.read_lines.is_in_doubt", lambda *_: True)
+    result = read_lines(rendered(LETTER), reader)
+    assert result.parsed is not None
+    assert result.doubt is not None
+    assert "(lines 1, 3, " in result.doubt
+    assert f"{len(result.parsed.text.splitlines())} of its text)" in result.doubt
+
+
 def test_a_page_of_which_a_fifth_is_in_no_line_is_doubtful(reader: LineReader) -> None:
     page = rendered(LETTER)
     assert page.grey is not None
