@@ -1,15 +1,12 @@
 """Chooses a run's workers by its configuration, and runs it with them."""
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import num_replicas
 
 if TYPE_CHECKING:
-    from ocr.families.page_model import PageModel
     from pipeline.cluster.worker_backend import WorkerBackend
-    from pipeline.cluster.worker_messages import LoadedOn
     from pipeline.reports.summary import Progress, RunSummary
     from pipeline.stop import Stop
 
@@ -36,23 +33,16 @@ def backend(config: Config) -> "WorkerBackend | None":
     return None if size * replicas == 1 else LocalWorkers(size * replicas, num_gpus, replicas)
 
 
-def run(
-    config: Config,
-    progress: "Progress",
-    stop: "Stop",
-    load: "Callable[[Config], PageModel] | None" = None,
-    when_loaded: "Callable[[LoadedOn], None] | None" = None,
-) -> "RunSummary":
+def run(config: Config, progress: "Progress", stop: "Stop") -> "RunSummary":
     """Runs a batch with the workers that the configuration asks for, or in this process; returns the run's summary.
 
-    load: loads another model than the configured one, in this process. when_loaded: see cluster_run.run. Raises: what
-    pipeline.run.runner.run and cluster_run.run raise.
+    Raises: what pipeline.run.runner.run and cluster_run.run raise.
     """
-    workers = None if load is not None else backend(config)
+    workers = backend(config)
     if workers is None:
         from pipeline.run import runner
 
-        return runner.run(config, progress, stop, load)
+        return runner.run(config, progress, stop)
     from pipeline.cluster import cluster_run
 
-    return cluster_run.run(workers, config, progress, stop, when_loaded=when_loaded)
+    return cluster_run.run(workers, config, progress, stop)

@@ -17,11 +17,10 @@ from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.bench.whole_run.track import Measured, PageTrack
-from pipeline.cluster import choose
+from pipeline.cluster.choose import backend
 from pipeline.cluster.worker_messages import LoadedOn
 from pipeline.config.sources import nest
 from pipeline.device.gpu_meter import GpuMeter
-from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
 from pipeline.stop import Stop, stop_on_signals
 
@@ -85,6 +84,12 @@ def _run(
             if keys.get(name) is not None
         ],
     )
+    is_bounded = subject.is_random or most is not None
+    if is_bounded and (config.cluster.address is not None or config.cluster.workers not in (None, 1)):
+        raise ConfigError(
+            "cluster.workers: a model with random weights or --output-tokens runs in one process"
+        )
+    workers = None if is_bounded else backend(config)
     with HostMeter() as host, ExitStack() as measuring:
         track = PageTrack(host)
         started = track.moment()
@@ -102,12 +107,18 @@ def _run(
             moments.append(track.moment())
 
         loader = Loader(subject, output_tokens=most, then=loaded)
-        is_here = subject.is_random or most is not None or num_replicas(config) == 1
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):
-            summary = choose.run(config, track, stop, loader if is_here else None, loaded_there)
+            if workers is None:
+                from pipeline.run import runner
+
+                summary = runner.run(config, track, stop, loader)
+            else:
+                from pipeline.cluster import cluster_run
+
+                summary = cluster_run.run(workers, config, track, stop, when_loaded=loaded_there)
         wall_s = time.perf_counter() - started.at_s
-    if not is_here and track.num_read:
+    if workers is not None and track.num_read:
         loader.loaded = subject.load(config)  # for its configuration and dtype
     if not track.num_read or loader.loaded is None:
         return None
@@ -123,5 +134,5 @@ def _run(
         started=started,
         loaded=moments[-1],
         wall_s=wall_s,
-        is_here=is_here,
+        is_here=workers is None,
     )

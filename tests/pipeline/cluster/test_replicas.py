@@ -45,7 +45,9 @@ def test_a_run_stores_the_same_with_replicas_and_tells_when_they_have_loaded(
     assert alone.workers == []
     expected, loaded = stored(config), list[LoadedOn]()
     both = changed(config, run={"replicas": 2}, store={"database": str(tmp_path / "b.db")})
-    summary = choose.run(both, Silent(), Stop(), when_loaded=loaded.append)
+    workers = choose.backend(both)
+    assert workers is not None
+    summary = cluster_run.run(workers, both, Silent(), Stop(), when_loaded=loaded.append)
     assert stored(both) == expected
     assert [row[2] for row in expected[:3]] == ["ok", "blank", "ok"]
     assert TEXT in expected[0][3]

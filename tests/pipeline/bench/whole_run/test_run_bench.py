@@ -70,6 +70,24 @@ def test_a_run_is_read_timed_and_counted(reader: Path, tmp_path: Path, make_pdf:
 
 
 @pytest.mark.slow
+def test_a_run_has_the_workers_that_are_asked_for(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
+    pages, output = make_pdf(tmp_path / "a.pdf", ["one", "two"]), tmp_path / "bench.json"
+    options = ("--num-pages", "8", "--output-json", str(output), "--set", "cluster.workers=2")
+    bench(str(pages), "--model", str(reader), *options, *SETS)
+    found = json.loads(output.read_text())
+    assert found["statuses"] == {"ok": 8}
+    assert len(found["flow"]["workers"]) == 2
+
+
+def test_workers_are_refused_where_the_model_has_to_be_here(
+    shape: Path, make_pdf: MakePdf, tmp_path: Path
+) -> None:
+    pages = make_pdf(tmp_path / "a.pdf", ["one"])
+    with pytest.raises(ConfigError, match="runs in one process"):
+        bench(str(pages), "--model", str(shape), "--set", "cluster.workers=2")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["tiny", "gundam"])
 def test_random_weights_write_as_many_tokens_as_are_asked_for(
     mode: str, shape: Path, tmp_path: Path, make_pdf: MakePdf
