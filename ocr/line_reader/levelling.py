@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.found_lines import Box, Floats, TextLine
 
 _SEVERAL_WORDS = 6.0  # type sizes: shorter lines tell little of a page's slant
 # So many lines tell whether slopes change down the page: by more than this on a photograph from aside.
@@ -23,13 +23,12 @@ def levelled(lines: Sequence[TextLine]) -> list[TextLine]:
 
     A page that was photographed from aside stands as it would be seen from straight above.
     """
-    long = [line for line in lines if len(line.baseline) > _SEVERAL_WORDS * line.size]
-    view = _View.of(sorted(long, key=lambda line: line.middle))
+    view = View.of(lines)
     return [view.levelled(line) for line in lines]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class View:
     """How a page lies in its picture.
 
     slope: by how much a line through its centre (x, y) goes down a pixel to the right; change: and each line more a
@@ -43,8 +42,10 @@ class _View:
     lean: float
 
     @classmethod
-    def of(cls, lines: Sequence[TextLine]) -> Self:
-        """Returns what long lines, from top to bottom, tell."""
+    def of(cls, page: Sequence[TextLine]) -> Self:
+        """Returns what the long ones of a page's lines tell."""
+        long = (line for line in page if len(line.baseline) > _SEVERAL_WORDS * line.size)
+        lines = sorted(long, key=lambda line: line.middle)
         if not lines:
             return cls(x=0.0, y=0.0, slope=0.0, change=0.0, lean=0.0)
         left, middle, size = np.array([(line.left, line.middle, line.size) for line in lines], np.float64).T
@@ -62,11 +63,24 @@ class _View:
     def levelled(self, line: TextLine) -> TextLine:
         """Returns a line as it would stand on the page seen from straight above."""
         aside = round(self.lean * (line.middle - self.y))
-        x = np.arange(line.left, line.left + len(line.baseline), dtype=np.float32) - np.float32(self.x)
-        baseline = self.y + (line.baseline - self.y - self.slope * x) / (1 + self.change * x)
-        return replace(
-            line, left=line.left + aside, right=line.right + aside, baseline=baseline.astype(np.float32)
-        )
+        x = np.arange(line.left, line.left + len(line.baseline), dtype=np.float32)
+        baseline = self.levelled_y(x, line.baseline).astype(np.float32)
+        return replace(line, left=line.left + aside, right=line.right + aside, baseline=baseline)
+
+    def levelled_y(self, x: Numbers | Floats, y: Numbers | Floats) -> Numbers | Floats:
+        """Returns how far down points would stand there."""
+        x = x - np.float32(self.x)
+        return self.y + (y - self.y - self.slope * x) / (1 + self.change * x)
+
+    def levelled_box(self, box: Box) -> Box:
+        """Returns where a rule's ends, the middles of a narrow box's short sides, would stand, as a box."""
+        x0, y0, x1, y1 = box
+        if x1 - x0 > y1 - y0:
+            x, y = np.array([x0, x1]), np.full(2, (y0 + y1) / 2)
+        else:
+            x, y = np.full(2, (x0 + x1) / 2), np.array([y0, y1])
+        (left, right), (top, foot) = x + self.lean * (y - self.y), self.levelled_y(x, y)
+        return float(left), float(top), float(right), float(foot)
 
 
 def _slope(line: TextLine) -> float:

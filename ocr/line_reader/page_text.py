@@ -1,7 +1,7 @@
 """Turns the lines read on a page into its text: in reading order, in paragraphs, with headings and tables.
 
 Torch-free. Conventions are the page model's: printed lines stay lines, hyphens at their ends stay, a blank line stands
-between blocks, a table's row is one line. Only headings differ between text and markdown.
+between blocks, a table's row is one line, with tabs between cells that are known. Only headings differ between text and markdown.
 """
 
 import re
@@ -13,12 +13,14 @@ from statistics import median
 from typing import TypeVar
 
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
+from ocr.line_reader.levelling import View
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
+from ocr.paragraphs.grid_tables import tables_in_grids
 from ocr.paragraphs.line_kinds import heading
-from ocr.paragraphs.line_tables import Cell, Rule, Table, around, tables_at_rules
+from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_rules, tables_at_rules
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
@@ -28,6 +30,8 @@ _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page mode
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
+_FILLED, _LONGEST = 0.3, 600  # the least share of a table's cells with text; the most characters in one
+_LEVEL = 0.002  # lines that slope less are level
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
@@ -49,7 +53,7 @@ def page_text(
     """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels.
 
     turned: lines on it that do not run from left to right; those of one direction come behind what stands above their
-    lower end. rules, uprights: those of the page in either direction. Tables at rules across alone have cells.
+    lower end. rules, uprights: those of the page in either direction.
     """
     parts = list(_parts(lines, rules, uprights))
     for own in turned:
@@ -74,17 +78,22 @@ def _parts(
     rows = _rows(whole_lines(kept, char_px))
     size = _body_size(rows)
     plain = [row.line for row in rows]
-    tables = dict(_ranges_of(tables_at_rules(plain, rules, uprights), plain))
+    flat, rules, uprights = _levelled(rows, rules, uprights)
+    level = [row.line for row in flat]
+    found_tables = [*tables_in_grids(level, rules, uprights), *tables_at_rules(level, rules, uprights)]
+    tables = dict(_ranges_of(found_tables, level))
     found = list(ranges(plain, list(tables)))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
         block = _block(part, label, size)
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
-        if table := tables.get((start, end)):
-            text, marked, placed = _filled(table, part)
-            if len(placed) == len(words):
-                yield replace(block, text=text), placed, marked
-                continue
+        table = tables.get((start, end)) or (
+            table_without_rules(level[start:end]) if label == "table" else ()
+        )
+        if table and (filled := _filled(table, part, flat[start:end])) is not None:
+            text, marked, placed = filled
+            yield replace(block, text=text), placed, marked
+            continue
         if label == _CODE:
             block = replace(block, text=_program(part, char_px))
         yield block, words, _markdown(block)
@@ -97,12 +106,45 @@ def _ranges_of(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[tuple
         own = [
             n for n, line in enumerate(lines) if top < line.base <= bottom and x0 <= line.x0 and line.x1 <= x1
         ]
-        if own[-1] - own[0] < len(own):
+        if own and own[-1] - own[0] < len(own):
             yield (own[0], own[-1] + 1), table
 
 
-def _filled(table: Table, rows: Sequence[_Row]) -> tuple[str, str, list[Word]]:
-    """Returns the text of a table, its markdown and its words, cell by cell."""
+def _levelled(
+    rows: Sequence[_Row], rules: Sequence[Rule], uprights: Sequence[Box]
+) -> tuple[Sequence[_Row], Sequence[Rule], Sequence[Box]]:
+    """Returns the rows and rules as they would stand on a page that lies level."""
+    view = View.of([cell.line for row in rows for cell in row.cells])
+    if abs(view.slope) < _LEVEL:
+        return rows, rules, uprights
+
+    def levelled(read: ReadLine) -> ReadLine:
+        line = view.levelled(read.line)
+        aside = line.left - read.line.left
+        words = (replace(word, left=word.left + aside, right=word.right + aside) for word in read.words)
+        return replace(read, line=line, words=tuple(words))
+
+    flat = [[levelled(cell) for cell in row.cells] for row in rows]
+    boxes = (view.levelled_box((rule.x0, rule.y, rule.x1, rule.y)) for rule in rules)
+    return (
+        [_Row(cells, _line(cells, row.line.block)) for cells, row in zip(flat, rows, strict=True)],
+        [Rule(x0=x0, x1=x1, y=(top + foot) / 2) for x0, top, x1, foot in boxes],
+        [view.levelled_box(box) for box in uprights],
+    )
+
+
+def _filled(table: Table, rows: Sequence[_Row], level: Sequence[_Row]) -> tuple[str, str, list[Word]] | None:
+    """Returns the text of a table, its markdown and its words, cell by cell; None if words stand outside its cells.
+
+    Nor is a frame around text a table, or a form that is mostly empty. level: the rows as they would stand on a page
+    that lies level, as the cells do.
+    """
+    reads = [
+        (read, flat, row.line.base)
+        for its, row in zip(rows, level, strict=True)
+        for read, flat in zip(its.cells, row.cells, strict=True)
+    ]
+    num_words = sum(len(read.words) for read, *_ in reads)
     words: list[Word] = []
     written: list[list[tuple[Cell, str]]] = []
     for _, cells in groupby(table, key=lambda cell: cell.row):
@@ -111,15 +153,18 @@ def _filled(table: Table, rows: Sequence[_Row]) -> tuple[str, str, list[Word]]:
             x0, top, x1, bottom = cell.box
             own = [
                 _word(read, word)
-                for row in rows
-                if top <= row.line.base < bottom
-                for read in row.cells
-                for word in read.words
-                if x0 <= (word.left + word.right) / 2 < x1
+                for read, flat, base in reads
+                if top <= base < bottom
+                for word, placed in zip(read.words, flat.words, strict=True)
+                if x0 <= (placed.left + placed.right) / 2 < x1
             ]
             written[-1].append((cell, " ".join(word.text for word in own)))
             words += own
-    return table_markup.as_text(written), table_markup.as_markdown(written), words
+    lengths = [len(text) for row in written for _, text in row if text]
+    if len(words) != num_words or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
+        return None
+    headed = table_markup.with_head(written)
+    return table_markup.as_text(headed), table_markup.as_markdown(headed), words
 
 
 def _with_programs(

@@ -1,7 +1,7 @@
 """Finds tables among lines by the white between their columns, and by the rules of the page. Torch-free.
 
-A table whose rules are known has cells: rules across the page stand above it, under its head or above its last row. One
-without rules is a range of lines that are read row by row.
+Rules across the page stand above a table, under its head or above its last row. One without rules has cells where white
+tells its columns in nearly all rows; else it is a range of lines that are read row by row.
 """
 
 import re
@@ -29,6 +29,7 @@ _CONTINUED, _APART = 1.4, 1.15  # lines of one cell are not further apart; how m
 _ROWS, _HEAD = 3, 2  # the fewest rows below a caption; the most lines of a head
 # Shares: rows that may fill a strip between columns, rows with white there; lines that make it a list, or a program.
 _FILL, _OPEN, _MOSTLY = 0.1, 0.5, 0.6
+_REGULAR = 0.8  # rows with cells, of a table without rules
 _MANY = 4  # of so many rows one may fill a strip
 _ABOVE, _BELOW = 0.8, 0.2  # letters reach so far from the baseline, in type sizes
 _ITEM = re.compile(r"\W|\W?\w{1,3}[.:)\]]")
@@ -82,6 +83,24 @@ def tables_at_rules(lines: Sequence[Line], rules: Iterable[Rule], known: Iterabl
                 found.append(tuple(_cells(list(_joined(run, edges[0])), [x0, *edges, x1])))
                 taken.append((x0, run[0].base - run[0].size, x1, run[-1].base))
     return sorted(found, key=lambda table: table[0].box[1])
+
+
+def table_without_rules(rows: Sequence[Line]) -> Table:
+    """Returns the cells of a table's rows by the white between its columns; none where that does not tell columns.
+
+    Nearly all rows have white there as wide as between cells, and no text over it.
+    """
+    edges = _edges(rows)
+    gaps = [[sum(a <= x <= b for (_, a), (b, _) in pairwise(row.spans)) for x in edges] for row in rows]
+    regular = sum(
+        any(own) and not any(a < x < b for x in edges for a, b in row.parts)
+        for own, row in zip(gaps, rows, strict=True)
+    )
+    shares = [sum(at) / len(rows) for at in zip(*gaps, strict=True)]
+    if len(rows) < _ROWS or not edges or regular < _REGULAR * len(rows) or min(shares) < _OPEN:
+        return ()
+    x0, x1 = min(row.x0 for row in rows), max(row.x1 for row in rows) + 1
+    return tuple(_cells(list(_joined(rows, edges[0])), [x0, *edges, x1]))
 
 
 def _in_groups(rows: Sequence[Line]) -> Iterator[Sequence[Line]]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ocr.paragraphs.line_tables import Cell
 
@@ -10,7 +11,18 @@ TAG = re.compile(
     r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
 )
 
+_NUMBER = re.compile(r"\d")
+
 Rows = Sequence[Sequence[tuple[Cell, str]]]
+
+
+def with_head(rows: Rows) -> Rows:
+    """Returns the rows, the first as a head if it has words alone in all its cells, above rows with numbers."""
+    (head, *others) = rows
+    has_words = all(text and not _NUMBER.search(text) for _, text in head)
+    if not has_words or not any(_NUMBER.search(text) for row in others for _, text in row):
+        return rows
+    return [[(replace(cell, is_heading=True), text) for cell, text in head], *others]
 
 
 def as_text(rows: Rows) -> str:

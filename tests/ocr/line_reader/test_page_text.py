@@ -67,13 +67,34 @@ def test_empty_cells_of_a_table_at_rules_keep_their_columns() -> None:
 
 def test_rules_without_text_are_no_table() -> None:
     assert page_text([], rules=RULES) == page_text([])
+    uprights = [(x, 70.0, x + 3, 205.0) for x in (50.0, 250.0, 700.0)]
+    below = paragraph("below", 400, 3)
+    assert page_text(below, rules=RULES, uprights=uprights) == page_text(below)
 
 
-def test_a_table_with_rules_down_too_has_rows_alone() -> None:
-    page = page_text(cells_of_rows(), rules=RULES, uprights=[(200.0, 70.0, 203.0, 205.0)])
-    assert page == page_text(cells_of_rows())
+def test_a_table_between_rules_in_both_directions_has_cells() -> None:
+    rules = [Rule(x0=50, x1=700, y=y) for y in (70.0, 110.0, 140.0, 170.0, 205.0)]
+    uprights = [(x, 70.0, x + 3, 205.0) for x in (50.0, 250.0, 500.0, 700.0)]
+    page = page_text(cells_of_rows(), rules=rules, uprights=uprights)
+    assert page.markdown.startswith("| Boat | Crew | Catch |\n| --- |")
+    assert "| Lotte |  | 95 |" in page.markdown
+
+
+def test_a_table_without_rules_has_columns_where_its_white_is() -> None:
+    page = page_text(cells_of_rows())
     assert [block.label for block in page.blocks] == ["table"]
-    assert "Lotte 95" in page.text
+    assert "| Ada | 4 | 310 |\n| Lotte |  | 95 |" in page.markdown
+
+
+def test_columns_of_text_between_rules_are_no_table() -> None:
+    columns = [
+        read("some words of an article in its column", 60 + 250 * x, 285 + 250 * x, 100 + 26 * n + 7 * x)
+        for x in range(3) for n in range(30)
+    ]  # fmt: skip
+    rules = [Rule(x0=50, x1=800, y=y) for y in (70.0, 880.0)]
+    uprights = [(x, 70.0, x + 3, 880.0) for x in (50.0, 300.0, 550.0, 800.0)]
+    page = page_text(columns, rules=rules, uprights=uprights)
+    assert {block.label for block in page.blocks} == {"text"}
 
 
 def test_words_come_in_the_order_of_the_text() -> None:
