@@ -1,7 +1,7 @@
 """Turns the lines read on a page into its text: in reading order, in paragraphs, with headings and tables.
 
 Torch-free. Conventions are the page model's: printed lines stay lines, hyphens at their ends stay, a blank line stands
-between blocks, a table's row is one line, with tabs between cells that are known. Only headings differ between text and markdown.
+between blocks, a table's row is one line, with tabs between its cells. Only headings differ between text and markdown.
 """
 
 import re
@@ -162,6 +162,8 @@ def _filled(table: Table, rows: Sequence[_Row], level: Sequence[_Row]) -> tuple[
             words += own
     lengths = [len(text) for row in written for _, text in row if text]
     if len(words) != num_words or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
+        return None
+    if table_markup.is_contents(written):
         return None
     headed = table_markup.with_head(written)
     return table_markup.as_text(headed), table_markup.as_markdown(headed), words

@@ -101,7 +101,7 @@ def _table(rules: Sequence[Box], lines: Sequence[Line], size: float) -> Table:
                 num_columns=num_columns,
             )
         )
-    return tuple(_with_rows(cells, lines))
+    return tuple(with_rows(cells, lines))
 
 
 def _is_parted(lines: Sequence[Line], xs: Sequence[float], ys: Sequence[float]) -> bool:
@@ -114,7 +114,7 @@ def _is_parted(lines: Sequence[Line], xs: Sequence[float], ys: Sequence[float]) 
     return all(sides) and not any(a < xs[1] < b for a, b in parts)
 
 
-def _with_rows(cells: Sequence[Cell], lines: Sequence[Line]) -> Iterator[Cell]:
+def with_rows(cells: Sequence[Cell], lines: Sequence[Line]) -> Iterator[Cell]:
     """Yields the cells, those of a row that holds a table's rows without rules between them divided."""
     num_rows, added = max(cell.row + cell.num_rows for cell in cells), 0
     for row in range(num_rows):

@@ -11,6 +11,7 @@ TAG = re.compile(
     r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
 )
 
+_LEADER, _MANY = re.compile(r"(\. ?){4}|…"), 0.3  # the share of rows
 _NUMBER = re.compile(r"\d")
 
 Rows = Sequence[Sequence[tuple[Cell, str]]]
@@ -23,6 +24,12 @@ def with_head(rows: Rows) -> Rows:
     if not has_words or not any(_NUMBER.search(text) for row in others for _, text in row):
         return rows
     return [[(replace(cell, is_heading=True), text) for cell, text in head], *others]
+
+
+def is_contents(rows: Rows) -> bool:
+    """Returns whether rows are of a table of contents: dots lead from many to a page number."""
+    led = sum(any(_LEADER.search(text) for _, text in row) for row in rows)
+    return led >= _MANY * len(rows)
 
 
 def as_text(rows: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Finds the ruled tables of a PDF page and fills their cells from its text layer. Runs in workers; torch-free.
+"""Finds the tables of a PDF page and fills their cells from its text layer. Runs in workers; torch-free.
 
 MuPDF's search takes 60 to 400 ms, mostly for characters, and grows with the square of the number of lines: so it runs
 only where there are rules in both directions, and not too many.
@@ -10,7 +10,10 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from ocr.paragraphs.line_tables import Cell, Rule, Table, around, tables_at_rules
+from ocr.paragraphs.grid_tables import with_rows
+from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_rules, tables_at_rules
+from ocr.paragraphs.table_markup import is_contents, with_head
+from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
 from pipeline.text_layer.extract.lines import as_text, between
 from pipeline.text_layer.extract.spans import Box, Glyph, Span
@@ -34,12 +37,25 @@ class FilledTable:
 
 
 def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
-    """Returns the page's ruled tables of two or more cells, from top to bottom; none for a rotated page.
+    """Returns the page's tables of two or more cells: those with rules, then others; none for a rotated page.
 
-    page: a pymupdf Page. spans: its text, for tables with rules across them alone. Raises: whatever MuPDF does.
+    page: a pymupdf Page. spans: its text, for tables with rules across them alone or without. Raises: whatever MuPDF
+    does.
     """
     if page.rotation:  # MuPDF would return positions on the unrotated page
         return []
+    lines = list(_lines(spans))
+    tables = _with_rules(page, lines)
+    boxes = [around(table) for table in tables]
+    for start, end in table_ranges(lines):
+        rows = lines[start:end]
+        table = () if all(row.is_mono for row in rows) else table_without_rules(rows)
+        if table and not any(_touches(around(table), box) for box in boxes):
+            tables.append(table)
+    return tables
+
+
+def _with_rules(page: Any, lines: Sequence[Line]) -> list[Table]:
     kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
     if not 0 < len(kinds) <= _MOST:
         return []
@@ -47,9 +63,9 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
     if sum(len(drawing["items"]) for drawing in drawings) > _MOST:
         return []
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
-    tables = [table for table in map(_cells, found) if len(table) > 1]
+    tables = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
     boxes = [around(table) for table in tables]
-    return [*tables, *tables_at_rules(list(_lines(spans)), _rules(drawings), boxes)]
+    return [*tables, *tables_at_rules(lines, _rules(drawings), boxes)]
 
 
 def _lines(spans: Sequence[Span]) -> Iterator[Line]:
@@ -64,7 +80,7 @@ def _lines(spans: Sequence[Span]) -> Iterator[Line]:
         size = max(span.line.size for span in line)
         extents = [(glyph.box[0], glyph.box[2]) for span in line for glyph in span.glyphs]
         yield Line(
-            text=line[0].line.text,
+            text=" ".join(span.line.text for span in line),
             spans=parted(extents, CELL_GAP * size),
             parts=parted(extents, PART_GAP * size),
             base=median(span.line.base for span in line),
@@ -123,7 +139,7 @@ class _Piece:
 
 def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
     """Yields a span split by table cells; a space belongs to what precedes it."""
-    if not any(_touches(span.box, cells) for cells in tables):
+    if not any(_touches(span.box, around(cells)) for cells in tables):
         yield _Piece(table=-1, cell=-1, span=span)
         return
     places: list[tuple[int, int]] = []
@@ -136,8 +152,8 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
             yield _Piece(table=table, cell=cell, span=part)
 
 
-def _touches(box: Box, cells: Table) -> bool:
-    left, top, right, bottom = around(cells)
+def _touches(box: Box, other: Box) -> bool:
+    left, top, right, bottom = other
     return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
 
 
@@ -157,9 +173,11 @@ def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
     num_filled = sum(bool(text) for text in texts)
     if num_filled < max(2, _FILLED * len(cells)) or max(map(len, texts)) > _LONGEST:
         return None
-    rows = groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)
+    rows = [list(row) for _, row in groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)]
+    if is_contents(rows):
+        return None
     return FilledTable(
-        rows=tuple(tuple(row) for _, row in rows),
+        rows=tuple(tuple(row) for row in with_head(rows)),
         spans=tuple(piece.span for piece in sorted(pieces, key=lambda piece: piece.cell)),
     )
 

@@ -1,6 +1,6 @@
 """A text layer's text, to the character, and its markdown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymupdf
@@ -203,11 +203,12 @@ def test_a_ruled_table_is_rows_and_cells_and_no_character_is_lost_or_doubled() -
     layer = layer_of(draw)
     assert [block.label for block in layer.blocks] == ["text", "table", "text"]
     assert layer.blocks[1].text == "Board\tLength\tPrice\noak\t2400 mm\t1.184,05\nash\t\t97,00 <b>"
-    rows = [line for line in layer.markdown.split("\n") if line.startswith("<table>")]
+    rows = [line for line in layer.markdown.split("\n") if line.startswith("|")]
     assert rows == [
-        "<table><tr><td>Board</td><td>Length</td><td>Price</td></tr>"
-        "<tr><td>oak</td><td>2400 mm</td><td>1.184,05</td></tr>"
-        "<tr><td>ash</td><td></td><td>97,00 < b></td></tr></table>"
+        "| Board | Length | Price |",
+        "| --- | --- | --- |",
+        "| oak | 2400 mm | 1.184,05 |",
+        "| ash |  | 97,00 < b> |",
     ]
     assert layer.text.count("2400") == 1
     assert layer.text.endswith("Prices without tax.")
@@ -220,7 +221,50 @@ def test_a_cell_over_two_columns_says_so() -> None:
         ruled(page, [["oak", "ash"], ["97", "63"]], top=224)
 
     layer = layer_of(draw)
-    assert '<tr><td colspan="2">Boards and posts</td></tr><tr><td>oak</td><td>ash</td></tr>' in layer.markdown
+    assert '<tr><th colspan="2">Boards and posts</th></tr><tr><td>oak</td><td>ash</td></tr>' in layer.markdown
+
+
+def rows_of(*rows: Sequence[str]) -> Callable[[Any], None]:
+    def draw(page: Any) -> None:
+        for y, row in enumerate(rows):
+            for x, text in enumerate(row):
+                page.insert_text((60 + 120 * x, 100 + 16 * y), text, fontsize=10)
+
+    return draw
+
+
+def test_a_table_without_rules_has_cells() -> None:
+    layer = layer_of(
+        rows_of(("Board", "Length", "Price"), ("oak", "2400", "84"), ("ash", "", "97"), ("fir", "9", "1"))
+    )
+    assert [block.label for block in layer.blocks] == ["table"]
+    assert layer.markdown.startswith(
+        "| Board | Length | Price |\n| --- | --- | --- |\n| oak | 2400 | 84 |\n| ash |  |"
+    )
+
+
+def test_contents_with_leaders_are_no_table() -> None:
+    dots = " . . . . . . . . . . ."
+    layer = layer_of(rows_of(*((f"{n}.1", f"Part {n}{dots}", f"{n * 7}") for n in range(1, 6))))
+    assert "|" not in layer.markdown
+    assert "<table>" not in layer.markdown
+
+
+def test_rows_without_rules_between_stand_apart_in_a_ruled_table() -> None:
+    def draw(page: Any) -> None:
+        for y in (80, 104, 170):
+            page.draw_line((50, y), (420, y))
+        for x in (50, 170, 290, 420):
+            page.draw_line((x, 80), (x, 170))
+        rows_of(
+            ("Board", "Length", "Price"),
+            ("", "", ""),
+            ("oak", "2400", "84"),
+            ("ash", "88", "97"),
+            ("fir", "9", "1"),
+        )(page)
+
+    assert "| oak | 2400 | 84 |\n| ash | 88 | 97 |" in layer_of(draw).markdown
 
 
 def test_a_frame_around_text_is_no_table() -> None:
