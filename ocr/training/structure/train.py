@@ -18,13 +18,13 @@ from safetensors.torch import load_file
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
 from ocr.line_reader.line_structure import LineStructure, structure_of
+from ocr.line_reader.structure_network import SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, tabular
 from ocr.training.structure.true_lines import ROLES
 
-WEIGHTS, SIZES = "structure.safetensors", "structure.json"
 _HELD_SEED = 1_000_000  # of pages that no training composes
 _DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02
 
@@ -114,13 +114,14 @@ def main() -> None:
         if args.muon
         else torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
     )
+    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs)
+    stream = batches(composed, args.workers)  # workers start while the pages held out are composed
     source = LineSource(args.data, "valid")
     held = {
         "genres known": held_pages(source, args.held_pages, held_out=False),
         "genres held out": held_pages(source, args.held_pages // 2, held_out=True),
     }
-    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs)
-    pool = PagePool(batches(composed, args.workers), args.pool, args.echo)
+    pool = PagePool(stream, args.pool, args.echo)
 
     def losses() -> Losses:
         batch = pool.draw().to(device)
@@ -155,11 +156,11 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--layers", type=int, default=4)
     made.add_argument("--rate", type=float, default=1.5e-3, help="AdamW's")
     made.add_argument("--muon", action="store_true", help="for the transformer's matrices")
-    made.add_argument("--pairs", type=int, default=1_000_000, help="of lines, in a batch")
+    made.add_argument("--pairs", type=int, default=500_000, help="of lines, in a batch")
     made.add_argument("--uses", type=int, default=3, help="how often a page comes, each time found otherwise")
-    made.add_argument("--echo", type=float, default=2.0, help="how often a batch is used on average")
-    made.add_argument("--pool", type=int, default=200, metavar="BATCHES", help="that batches are chosen from")
-    made.add_argument("--held-pages", type=int, default=240, help="pages that are read every two minutes")
+    made.add_argument("--echo", type=float, default=3.0, help="how often a batch is used on average")
+    made.add_argument("--pool", type=int, default=400, metavar="BATCHES", help="that batches are chosen from")
+    made.add_argument("--held-pages", type=int, default=160, help="pages that are read every two minutes")
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

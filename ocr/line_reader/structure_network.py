@@ -1,0 +1,71 @@
+"""The network that reads a page's structure, in NumPy: the same as `ocr.line_networks.structure_net` in torch.
+
+A page is a few hundred lines, for which ONNX Runtime's start would cost more than it saves.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
+
+WEIGHTS, SIZES = "structure.safetensors", "structure.json"
+_PAIRS = 4  # before, same block, same row, same column
+
+
+class StructureNetwork:
+    """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
+
+    def __init__(self, folder: Path) -> None:
+        self._weights = {
+            name: value.astype(np.float32) for name, value in load_file(folder / WEIGHTS).items()
+        }
+        sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
+        self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])
+
+    def logits(self, tokens: LineTokens) -> tuple[Floats, Floats]:
+        """Returns roles [N, num_roles] and pairs [4, N, N], as logits."""
+        count = len(tokens.numbers)
+        spelt = self._linear("spelling", self._weights["letters.weight"][tokens.letters].reshape(count, -1))
+        lines = self._linear("enter", np.maximum(self._linear("numbers", tokens.numbers) + spelt, 0))
+        pairs = np.maximum(
+            self._linear("geometry", pair_geometry(tokens.places).reshape(count * count, -1)), 0
+        )
+        pairs = np.maximum(self._linear("geometry_deep", pairs), 0)
+        biases = self._linear("biases", pairs).T.reshape(self._layers, self._heads, count, count)
+        for number, bias in enumerate(biases):
+            lines = self._block(f"blocks.{number}", lines, bias)
+        lines = self._normed("norm", lines)
+        first, second = self._linear("matches", lines).reshape(count, 2, _PAIRS, -1).transpose(1, 2, 0, 3)
+        scores = first @ second.transpose(0, 2, 1) / np.sqrt(np.float32(first.shape[-1]))
+        scores += self._linear("pair_geometry", pairs).T.reshape(_PAIRS, count, count)
+        turned = scores.transpose(0, 2, 1)
+        return self._linear("roles", lines), np.concatenate(
+            [scores[:1] - turned[:1], scores[1:] + turned[1:]]
+        )
+
+    def _block(self, name: str, lines: Floats, bias: Floats) -> Floats:
+        count, width = lines.shape
+        mixed = self._linear(f"{name}.inputs", self._normed(f"{name}.first", lines))
+        queries, keys, values = mixed.reshape(count, 3, self._heads, -1).transpose(1, 2, 0, 3)
+        scores = queries @ keys.transpose(0, 2, 1) / np.sqrt(np.float32(width // self._heads)) + bias
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        lines = lines + self._linear(
+            f"{name}.output", (weights @ values).transpose(1, 0, 2).reshape(count, width)
+        )
+        wide = np.maximum(self._linear(f"{name}.wide", self._normed(f"{name}.second", lines)), 0)
+        made: Floats = lines + self._linear(f"{name}.narrow", wide)
+        return made
+
+    def _linear(self, name: str, inputs: Floats) -> Floats:
+        made: Floats = inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return made
+
+    def _normed(self, name: str, lines: Floats) -> Floats:
+        centred = lines - lines.mean(-1, keepdims=True)
+        scale = np.sqrt((centred**2).mean(-1, keepdims=True) + np.float32(1e-5))
+        made: Floats = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
+        return made
