@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ocr.line_reader.line_structure import LineStructure
+from ocr.line_reader.line_features import Floats
+from ocr.line_reader.line_structure import LineStructure, structure_of
 from ocr.training.structure.composed_lines import LinePage
 from ocr.training.structure.true_lines import ROLES
 
@@ -132,6 +133,17 @@ def _neighbours(page: LinePage, cells: dict[Cell, list[int]]) -> Iterable[tuple[
             yield text, texts[min(below, key=lambda c: (c[1], c[3]))], "below"
 
 
-def tabular() -> tuple[int, ...]:
-    """Returns the roles of cells."""
-    return _TABULAR
+def decoded(page: LinePage, roles: Floats, pairs: Floats) -> LineStructure:
+    """Returns the structure of a page's lines, which come in the order of reading: as if they came in another one."""
+    places = np.array([(line.x0, line.x1, line.base) for line in page.lines], np.float32)
+    mixed = np.random.default_rng(0).permutation(len(places))
+    said = structure_of(roles[mixed], pairs[:, mixed][:, :, mixed], places[mixed], _TABULAR)
+    own = np.argsort(mixed)
+    return LineStructure(
+        order=mixed[said.order],
+        blocks=said.blocks[own],
+        roles=said.roles[own],
+        rows=said.rows[own],
+        columns=said.columns[own],
+        doubt=said.doubt,
+    )

@@ -11,18 +11,17 @@ import random
 from dataclasses import asdict
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import load_file
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
-from ocr.line_reader.line_structure import LineStructure, structure_of
+from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
-from ocr.training.structure.structure_scores import Scores, tabular
+from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import ROLES
 
 _HELD_SEED = 1_000_000  # of pages that no training composes
@@ -30,33 +29,11 @@ _DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02
 
 
 def read(net: StructureNet, page: LinePage) -> LineStructure:
-    """Returns what the network says of a page's lines; they come to it in another order than that of reading."""
-    shuffled = random.Random(0).sample(range(len(page.lines)), len(page.lines))
-    mixed = LinePage(
-        genre=page.genre,
-        width_pt=page.width_pt,
-        height_pt=page.height_pt,
-        lines=tuple(page.lines[n] for n in shuffled),
-    )
-    batch = StructureBatch.of([mixed]).to(next(net.parameters()).device)
+    """Returns what the network says of a page's lines."""
+    batch = StructureBatch.of([page]).to(next(net.parameters()).device)
     with torch.no_grad():
         roles, pairs = net(batch.numbers, batch.letters, batch.places, batch.inside)
-    said = structure_of(
-        roles[0].float().cpu().numpy(),
-        pairs[0].float().cpu().numpy(),
-        batch.places[0].cpu().numpy(),
-        tabular(),
-    )
-    back = np.array(shuffled)
-    own = np.argsort(back)
-    return LineStructure(
-        order=back[said.order],
-        blocks=said.blocks[own],
-        roles=said.roles[own],
-        rows=said.rows[own],
-        columns=said.columns[own],
-        doubt=said.doubt,
-    )
+    return decoded(page, roles[0].float().cpu().numpy(), pairs[0].float().cpu().numpy())
 
 
 def held_pages(source: LineSource, count: int, *, held_out: bool) -> list[LinePage]:

@@ -17,14 +17,16 @@ from pathlib import Path
 import numpy as np
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
-from ocr.line_reader.line_structure import LineStructure
+from ocr.line_reader.line_structure import BEFORE, Ints, LineStructure
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
+from ocr.line_reader.structure_network import StructureNetwork
 from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW
 from ocr.training.structure.composed_lines import HELD_OUT, LinePage, LineSource, line_pages
-from ocr.training.structure.structure_scores import Scores
+from ocr.training.structure.structure_batches import tokens_of
+from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines
 
 _SEED = 2_000_000  # of pages that no training composes
@@ -38,6 +40,7 @@ _LABELS = {
     "code": "code",
     "list": "list item",
 }
+_NATS = 1.0  # a line, by which the network's order must be likelier
 _HELD_SHARE = 0.3  # of the pages measured
 
 Reader = Callable[[LinePage], LineStructure]
@@ -47,10 +50,9 @@ def main(given: Sequence[str] | None = None) -> int:
     args = _arguments(given)
     readers: dict[str, Reader] = {"rules": by_rules}
     if args.network:
-        from ocr.training.structure.train import open_net, read
-
-        net = open_net(args.network)
-        readers["network"] = lambda page: read(net, page)
+        network = StructureNetwork(args.network)
+        readers["network"] = lambda page: decoded(page, *network.logits(tokens_of(page)))
+        readers["referee"] = lambda page: refereed(page, network)
     source = LineSource(args.folder, "valid")
     made = drawn_pages(source, args.weights) if args.drawn else lined_pages(source)
     print(*report(made, readers, args.pages), sep="\n")
@@ -120,6 +122,19 @@ def _matched(read: ReadLine, true: Sequence[TrueLine]) -> TrueLine | None:
     return replace(
         best, text=read.text, x0=x0, x1=x1, base=base, size=size, words=words, order=best.order + x0 / 1e6
     )  # type: ignore[arg-type]
+
+
+def refereed(page: LinePage, network: StructureNetwork) -> LineStructure:
+    """Returns what the network says, in the order of the rules unless its own is likelier by a nat a line."""
+    roles, pairs = network.logits(tokens_of(page))
+    said, rules = decoded(page, roles, pairs), by_rules(page)
+
+    def likelihood(order: Ints) -> float:
+        scores = pairs[BEFORE][np.ix_(order, order)]
+        return float(-np.logaddexp(0, -scores)[np.triu_indices(len(order), 1)].sum())
+
+    gain = likelihood(said.order) - likelihood(rules.order)
+    return said if gain > _NATS * len(page.lines) else replace(said, order=rules.order)
 
 
 def by_rules(page: LinePage) -> LineStructure:
