@@ -20,6 +20,9 @@ _STEP, _EVEN_SHARE = 8, 0.6
 def ground_of(band: Image.Image) -> UInt8Array:
     """Returns the shade of the ground around each pixel, [H, W]. band: mode L."""
     cells = band.reduce(min(_CELL_PX, *band.size)).filter(ImageFilter.MedianFilter(_CELLS))
+    shades = np.asarray(cells)
+    if shades.min() == shades.max():  # which resizing leaves as it is
+        return np.broadcast_to(shades[:1, :1], band.size[::-1])
     return np.asarray(cells.resize(band.size, Image.Resampling.BILINEAR))
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
@@ -12,8 +11,6 @@ from ocr.imaging.measures import NOISE_LEVELS
 from ocr.imaging.quantiles import shade_quantiles
 from ocr.line_reader.found_lines import Box, Floats
 from ocr.orientation.detect import shows_words
-
-Ints = npt.NDArray[np.int16]
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
 _FAINT_LEVELS, _GOOD_LEVELS, _STRIP_PX = 80, 200, 128
@@ -34,8 +31,9 @@ def darkened(grey: UInt8Array) -> UInt8Array:
 
     grey: [H, W] uint8. Marks may be darker or lighter than the paper.
     """
-    strips = (_smooth(grey[top : top + _STRIP_PX])[1:-1] for top in range(0, len(grey) - 2, _STRIP_PX))
-    if any(int(np.ptp(strip)) > 2 * _FAINT_LEVELS for strip in strips):  # as on most pages, near their top
+    tops = sorted(range(0, len(grey) - 2, _STRIP_PX), key=lambda top: abs(top - len(grey) // 2))
+    strips = (_smooth(grey[top : top + _STRIP_PX])[1:-1] for top in tops)
+    if any(int(np.ptp(strip)) > 2 * _FAINT_LEVELS for strip in strips):  # as on most pages, in the first
         return grey
     smooth = _smooth(grey)
     paper = int(np.median(smooth[::4, ::4]))
@@ -89,23 +87,26 @@ def darkness_between(
     if has_grain(grey):
         return None
     page = without_lines(grey, boxes)
-    lighter = page - ground_of(Image.fromarray(page)).astype(np.int16)
-    marks = np.abs(lighter)
+    ground = ground_of(Image.fromarray(page))
+    marks = np.maximum(page, ground) - np.minimum(page, ground)
+    is_dark = (marks >= _DARK_LEVELS) & (page < ground)
     if colour is not None:
         marks = np.maximum(marks, without_lines(colour, boxes, share=0.0))
-    marks[lighter <= -_DARK_LEVELS] = 0
-    marks[marks <= max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))] = 0
-    if np.count_nonzero(marks) < _LEAST_SHARE * marks.size:
+    marks[is_dark] = 0
+    is_mark = marks > max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))
+    if np.count_nonzero(is_mark) < _LEAST_SHARE * marks.size:
         return None
-    dark: Floats = (marks / _strongest_near(marks) * (_GOOD_LEVELS / 255)).astype(np.float32)
+    marks *= is_mark
+    dark: Floats = np.zeros(marks.shape, np.float32)
+    dark[is_mark] = marks[is_mark] / _strongest_near(marks)[is_mark] * (_GOOD_LEVELS / 255)
     return dark if shows_words((255 * (1 - dark)).astype(np.uint8)) else None
 
 
-def _strongest_near(marks: Ints) -> Ints:
+def _strongest_near(marks: UInt8Array) -> UInt8Array:
     """Returns the strongest of the marks around each, 1 where there is none."""
     height, width = marks.shape
     padded = np.pad(marks, ((0, -height % _CELL_PX), (0, -width % _CELL_PX)))
     cells = padded.reshape(-(-height // _CELL_PX), _CELL_PX, -(-width // _CELL_PX), _CELL_PX).max((1, 3))
-    near = np.asarray(Image.fromarray(cells.astype(np.uint8)).filter(ImageFilter.MaxFilter(_CELLS)))
-    strongest: Ints = near.repeat(_CELL_PX, 0).repeat(_CELL_PX, 1)[:height, :width].clip(1).astype(np.int16)
+    near = np.asarray(Image.fromarray(cells).filter(ImageFilter.MaxFilter(_CELLS))).clip(1)
+    strongest: UInt8Array = near.repeat(_CELL_PX, 0).repeat(_CELL_PX, 1)[:height, :width]
     return strongest

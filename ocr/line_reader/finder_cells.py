@@ -121,7 +121,7 @@ def _chains(runs: _Runs) -> list[list[int]]:
 
 
 def _neighbours(runs: _Runs, last: Ints, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns which chains the runs from start to end may continue, by number and run, those nearest first.
+    """Returns which chains the runs from start to end may continue, by number and run, the nearest of rivals first.
 
     last: the last run of each chain.
     """
@@ -133,6 +133,9 @@ def _neighbours(runs: _Runs, last: Ints, start: int, end: int) -> list[tuple[int
     number, place = np.nonzero(
         is_next & (apart < _ONE_LINE) & (large < _ALIKE * np.minimum(new_sizes, sizes))
     )
+    pairs = list(zip(number.tolist(), (start + place).tolist(), strict=True))
+    if all(len(set(either)) == len(pairs) for either in zip(*pairs, strict=True)):
+        return pairs  # none has a rival
     missing = runs.column[start] - runs.column[last][number] - 1
     order = np.lexsort((place, number, apart[number, place] + _MISSING * missing))
-    return list(zip(number[order].tolist(), (start + place[order]).tolist(), strict=True))
+    return [pairs[rank] for rank in order.tolist()]

@@ -245,4 +245,6 @@ def _words(image: Floats, letters: Sequence[Letter], line: TextLine, start: int)
 
 def darkness_of(grey: UInt8Array) -> Floats:
     """Returns how dark each pixel is, 0 white to 1 black. grey: [H, W] uint8."""
-    return (255 - grey).astype(np.float32) / np.float32(255)
+    darkness: Floats = np.float32(255) - grey
+    darkness /= 255
+    return darkness

@@ -96,7 +96,7 @@ def windows(contrast: UInt8Array, places: Places) -> Floats:
 def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
     """Returns bilinear windows around points; outside of the image is paper. step: image pixels per window pixel."""
     height, width = image.shape
-    framed = np.pad(image, 1).astype(np.float32)
+    framed = np.pad(image, 1)
     rows = y[:, None] + step[:, None] * (np.arange(PIECE_HEIGHT) - (PIECE_HEIGHT - 1) / 2)
     columns = x[:, None] + step[:, None] * (np.arange(PIECE_WIDTH) - (PIECE_WIDTH - 1) / 2)
     rows, columns = np.clip(rows + 1, 0, height), np.clip(columns + 1, 0, width)

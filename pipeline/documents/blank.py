@@ -40,6 +40,10 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
+    if round(max(pixels.shape[:2]) / _ANALYSIS_PX) <= 1:  # it is not reduced
+        rows = picture_of(pixels[::_EDGE_STEP]).convert("L")
+        if _are_many(_sharp_edges(np.asarray(rows))):
+            return False
     picture = picture_of(pixels)
     # Print may stand out by its colour alone.
     bands = picture.split() if picture.mode == "RGB" else ()
@@ -48,9 +52,8 @@ def is_blank(pixels: UInt8Array) -> bool:
 
 def _is_blank(grey: Image.Image) -> bool:
     grey = grey.reduce(max(1, round(max(grey.size) / _ANALYSIS_PX)))
-    edges = _sharp_edges(grey)
-    # Most pages have so many sharp edges that nothing else needs to be checked.
-    if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * grey.width:
+    edges = _sharp_edges(np.asarray(grey)[::_EDGE_STEP])
+    if _are_many(edges):
         return False
     side_px = max(grey.size)
     window_px, radius_px = (
@@ -99,9 +102,13 @@ def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: i
     return _has_cluster(whole > _MAX_CONTRAST, window_px)
 
 
-def _sharp_edges(grey: Image.Image) -> Mask:
-    """Returns where a pixel of every fourth row differs clearly from the next one in its row: [rows, W - 1]."""
-    rows = np.asarray(grey)[::_EDGE_STEP]
+def _are_many(edges: Mask) -> bool:
+    """Returns whether there are so many sharp edges that nothing else needs to be checked, as on most pages."""
+    return bool(np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * (edges.shape[1] + 1))
+
+
+def _sharp_edges(rows: UInt8Array) -> Mask:
+    """Returns where a pixel differs clearly from the next one in its row: [H, W - 1]. rows: every fourth of a page."""
     here, after = rows[:, :-1], rows[:, 1:]
     edges: Mask = np.maximum(here, after) - np.minimum(here, after) > _MAX_CONTRAST
     return edges
