@@ -1,6 +1,6 @@
 """Levels the lines of a page that was scanned askew or photographed from aside. Numpy only."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -42,7 +42,7 @@ class View:
     lean: float
 
     @classmethod
-    def of(cls, page: Sequence[TextLine]) -> Self:
+    def of(cls, page: Iterable[TextLine]) -> Self:
         """Returns what the long ones of a page's lines tell."""
         long = (line for line in page if len(line.baseline) > _SEVERAL_WORDS * line.size)
         lines = sorted(long, key=lambda line: line.middle)
@@ -59,6 +59,14 @@ class View:
         return cls(
             x=x, y=y, slope=slope, change=change, lean=_lean(left, middle, float(np.median(size)), slope)
         )
+
+    def slope_at(self, y: float) -> float:
+        """Returns by how much lines go down a pixel to the right where they are so far down the page."""
+        return self.slope + self.change * (y - self.y)
+
+    def above(self, x: Numbers, y: Numbers) -> Numbers:
+        """Returns where what stands at (x, y) once it is levelled, moved up or down alone, is on the page."""
+        return y + self.slope * (x - self.x) + self.change * (x - self.x) * (y - self.y)
 
     def levelled(self, line: TextLine) -> TextLine:
         """Returns a line as it would stand on the page seen from straight above."""

@@ -7,18 +7,22 @@ what is then read for sure is text: of signatures, stamps and drawings next to n
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import find_ink
+from ocr.imaging.ink import find_ink, long_runs
 from ocr.imaging.measures import ASCENT, DESCENT, ONE_ROW
 from ocr.imaging.pieces import Piece, pieces
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
 from ocr.line_reader.language import strange_lines
+from ocr.line_reader.levelling import View
 from ocr.line_reader.line_images import normalised
 from ocr.line_reader.reading import LineReader
 from ocr.paragraphs.line_tables import Rule
@@ -36,23 +40,29 @@ _THICK_PX, _SLANT = 8, 0.05  # of the analysis: what is thicker is no rule, nor 
 _AROUND_PX = 2
 # The same: white within a word, and the least height and width of what may be a letter.
 _GAP_PX, _LEAST_PX = 3, 3
+# Of a page whose lines slope by more than so much over its width, rules are so long, and such a share of the width.
+_LEVEL_PX, _RULE_PX, _RULE_SHARE = 3, 40, 1 / 24
+_SPARSE = 0.05  # frames and strokes of a pen have less ink in their bounds than type
 # Rows are looked at, the largest first, until so many after each other are no text: pictures and pens make many, but
 # few that are as high as the page's lines, in type sizes, and these are looked at before.
 _MOST_ALIKE, _MOST_OTHERS, _MOST_PIECES, _AS_HIGH = 40, 5, 400, (0.35, 1.5)
 # Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
 _ON_GROUND, _LEAST_GROUND = 20, 0.72
-# Of pieces in one row: white between them, in heights of the higher one or in type sizes of the page; the height that
+# Of pieces in one row: white between them, in heights of the lower one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
 _APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
 _LEAST_SHAPE = 1.5  # a row is so many times as wide as high
+_DASH = 1.6  # a dash is so many times as wide as capitals are high at most
 # How high small letters and capitals are, in type sizes, where rows of pixels with so much of the ink of the fullest
 # ones, one in so many, are theirs. Fewer rows in between, of their height, may have less.
 _SMALL_LETTERS, _CAPITALS, _FULLEST, _HOLE = (0.43, 0.4), (0.7, 0.15), 8, 0.12
 _INK = 0.4
-# In type sizes: how far from a line's end a row may begin that goes on in it; and where the line above or below spans
-# the white between them, up to so much below; how high the row is, and where it stands.
-_BESIDE, _SPANNED, _NEXT, _WITHIN = 0.8, 2.5, 2.0, 1.5
-_HEIGHTS, _ABOVE, _BELOW = (0.2, 1.35), 0.9, 0.4
+_MANY_PX = 100_000  # of more in a row not all tell its slope
+_SLANTED = 0.25  # in type sizes: by so much at its ends a row is slanted otherwise than its page
+# In type sizes: the band above the baseline in which ink goes on beside a line, and in how many columns at least.
+_BAND, _LETTER = (0.65, 0.02), 0.2
+# How far from it, in type sizes and in the widest white between its words; and once other columns' rows were read.
+_BESIDE, _BESIDE_AT_LAST = (0.8, 1.1), (1.6, 1.3)
 # A row's line is none if more of its width than this is where lines were read.
 _ON_OTHERS = 0.5
 # What is read for sure is text with so many letters and digits; fewer must be surer.
@@ -148,14 +158,46 @@ class PageInk:
         first = max(0, int(left * self.scale) - _AROUND_PX)
         return slice(first, max(first, min(self.text.shape[1], int(right * self.scale) + _AROUND_PX + 1)))
 
+    def goes_on(
+        self, outside: Mask, read: ReadLine, slope: float, most: tuple[float, float]
+    ) -> tuple[int, int]:
+        """Returns how far ink outside lines goes on beside a line, with no more white between."""
+        line, (height, width) = read.line, outside.shape
+        size, reach = line.size * self.scale, [line.left, line.right]
+        whites = [after.left - word.right for word, after in pairwise(read.words)]
+        apart = max(most[0] * size, most[1] * self.scale * max(whites, default=0.0))
+        offsets = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None]
+        for side, step in enumerate((-1, 1)):
+            first, end = int(reach[side] * self.scale), (-1, width)[side]
+            base = line.baseline[-side] * self.scale + offsets
+            for number in (math.ceil(apart), width):  # few lines go on
+                x = np.arange(first, end, step)[:number].clip(0, width - 1)
+                rows = (base + slope * (x - first)).clip(0, height - 1).astype(np.intp)
+                if not len(inked := np.flatnonzero(outside[rows, x].any(0))):
+                    break
+            wide = np.flatnonzero(np.diff(inked, prepend=0) > apart)
+            inked = inked[: wide[0]] if len(wide) else inked
+            if len(inked) > _LETTER * size:
+                reach[side] += step * math.ceil(inked[-1] / self.scale)
+        return reach[0], reach[1]
+
     def unread(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> float:
         """Returns the share of the ink outside these lines and boxes, 0 where that need not be writing."""
         if not self.may_be_written:
             return 0.0
         return int(np.count_nonzero(self.outside(lines, boxes))) / int(np.count_nonzero(self.text))
 
-    def rows(self, outside: Mask, size: float) -> tuple[list[Piece], list[Piece]]:
-        """Returns the ink outside lines in rows as high as the page's type size, and in others, the largest first."""
+    def rows(self, outside: Mask, size: float, view: View) -> tuple[list[Piece], list[Piece]]:
+        """Returns the ink outside lines in rows as high as the page's type size, and in others, the largest first.
+
+        They are as the page's lines are level: where these slope, so do its rules.
+        """
+        height, width = outside.shape
+        on_page = partial(self._above, view)
+        if slopes := np.ptp(on_page([0, width], [[0], [height]]), axis=1).max() > _LEVEL_PX:
+            rows = np.rint(on_page(np.arange(width), np.arange(height)[:, None])).astype(np.intp)
+            outside = np.take_along_axis(outside, rows.clip(0, height - 1), 0)
+            outside &= ~long_runs(outside, max(_RULE_PX, round(_RULE_SHARE * width)))[0]
         found: list[Piece] = []
         largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
             :_MOST_PIECES
@@ -167,11 +209,25 @@ class PageInk:
             else:
                 found.append(piece)
         least_px = _COARSE_LEAST_PX if self.coarse is None else _LEAST_PX
-        kept = [row for row in found if row.height >= least_px and row.width >= _LEAST_PX]
+        kept = [
+            row
+            for row in found
+            if row.height >= least_px
+            and row.width >= _LEAST_PX
+            and row.ink > _SPARSE * row.width * row.height
+        ]
         kept.sort(key=lambda row: -row.width * row.height)
         least, most = (share * size * self.scale for share in _AS_HIGH)
         alike = [row for row in kept if least <= row.height <= most]
-        return alike, [row for row in kept if not least <= row.height <= most]
+        others = [row for row in kept if not least <= row.height <= most]
+        for row in kept if slopes else ():
+            ends = np.array([row.x0, row.x1])
+            row.y0, row.y1 = int(on_page(ends, row.y0).min()), math.ceil(on_page(ends, row.y1).max())
+        return alike, others
+
+    def _above(self, view: View, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Returns how far down the page's ink is what stands at (x, y) of it levelled."""
+        return view.above(np.asarray(x) / self.scale, np.asarray(y) / self.scale) * self.scale
 
     def on_page(self, row: Piece) -> Box:
         """Returns the bounds of a row in pixels of the whole page, with white beside it."""
@@ -201,46 +257,60 @@ def with_missed(
     And whether one more is likely text, but was not read for sure. ink, darkness: of the page, darkness [H, W] in 0..1.
     boxes: where other lines are.
     """
-    lines, is_doubtful = list(found), False
+    lines, likely = list(found), []
     if not found:
-        return lines, is_doubtful
-    slope, size = _slope(lines), float(np.median([read.line.size for read in lines]))
+        return lines, False
+    view, size = View.of(read.line for read in lines), float(np.median([read.line.size for read in lines]))
     for look in filter(None, (ink.coarse, ink)):  # large type first: the finer look sees parts of it as rules
-        outside = look.outside((read.line for read in lines if read.text.strip() or read.is_rule), boxes)
-        for rows, most in zip(look.rows(outside, size), (_MOST_ALIKE, _MOST_OTHERS), strict=True):
+        if look is ink:
+            _lengthen(ink, boxes, darkness, lines, view, _BESIDE, reader)
+        outside = _outside(look, lines, boxes)
+        for rows, most in zip(look.rows(outside, size, view), (_MOST_ALIKE, _MOST_OTHERS), strict=True):
             num_unread = 0
             for row in rows:
                 if num_unread == most:
                     break
-                if _lengthen(darkness, lines, look.on_page(row), slope, reader):
-                    continue
                 is_beside = _is_beside(look.on_page(row), lines)
                 if row.width < _LEAST_SHAPE * row.height and not is_beside:
                     continue
                 num_unread += 1
+                slope = view.slope_at((row.y0 + row.y1) / 2 / look.scale)
                 best = _surest(darkness, row, look.scale, slope, size, look.text & ~outside, reader)
                 if best is None or _stands_on_others(best.line, lines):
                     continue
                 if not _is_sure(best, is_beside):
-                    is_doubtful |= _is_likely(best)
+                    likely += [best.line] if _is_likely(best) else []
                     continue
                 num_unread = 0
-                if not _lengthen(darkness, lines, best.line.box, slope, reader):
-                    lines.append(best)
-    return lines, is_doubtful
+                lines.append(best)
+    _lengthen(ink, boxes, darkness, lines, view, _BESIDE_AT_LAST, reader)
+    sure = [read for read in lines if read.confidence > _SURE]
+    return lines, not all(_stands_on_others(line, sure) for line in likely)
 
 
-def _lengthen(darkness: Floats, lines: list[ReadLine], row: Box, slope: float, reader: LineReader) -> bool:
-    """Replaces the line that goes on in a row by a longer one, and returns whether there is one with more letters."""
-    if (before := _that_goes_on(lines, row)) is None:
-        return False
-    left = min(before.line.left, max(0, int(row[0])))
-    right = max(before.line.right, min(darkness.shape[1], math.ceil(row[2])))
-    again = reader.read(darkness, [before.line.between(left, right, slope)])
-    if not again or not _is_more(again[0], before):
-        return False
-    lines[lines.index(before)] = again[0]
-    return True
+def _outside(ink: PageInk, lines: Iterable[ReadLine], boxes: Sequence[Box]) -> Mask:
+    return ink.outside((read.line for read in lines if read.text.strip() or read.is_rule), boxes)
+
+
+def _lengthen(
+    ink: PageInk,
+    boxes: Sequence[Box],
+    darkness: Floats,
+    lines: list[ReadLine],
+    view: View,
+    most: tuple[float, float],
+    reader: LineReader,
+) -> None:
+    """Replaces lines beside which ink goes on by longer ones where these have more letters."""
+    outside = _outside(ink, lines, boxes)
+    for number, before in enumerate(lines):
+        line, slope = before.line, view.slope_at(before.line.middle)
+        left, right = ink.goes_on(outside, before, slope, most)
+        if before.text.strip() and (left < line.left or right > line.right):
+            again = reader.read(darkness, [line.between(left, right, slope)])
+            if again and _is_more(again[0], before):
+                lines[number] = again[0]
+                outside = _outside(ink, lines, boxes)  # what it has gained is no other's
 
 
 def _surest(
@@ -250,16 +320,39 @@ def _surest(
 
     size: the page's type size, which is tried first. covered: the ink of lines, which is none of the row's.
     """
-    either = (_line(darkness, row, scale, slope, covered, letters) for letters in (_SMALL_LETTERS, _CAPITALS))
-    lines = sorted(filter(None, either), key=lambda line: abs(math.log(line.size / size)))
-    if lines and row.height < _AS_HIGH[1] * size * scale:
-        lines.append(_below_ascenders(lines[0], row.y0 / scale, slope, size))
+    x0, y0, ink = _ink_of(darkness, row, scale, covered)
     found: list[ReadLine] = []
-    for line in lines:
-        found += reader.read(darkness, [line])
-        if found and found[-1].confidence > _SURELY and found[-1].num_letters >= _FEWEST:
+    for own in (slope, _slope_of(ink)):  # that of stamps is their own
+        if own != slope and abs(own - slope) * row.width < _SLANTED * size * scale:
             break
+        height = (row.height - abs(own) * row.width) / scale
+        either = (_line(ink, x0, y0, own, letters) for letters in (_SMALL_LETTERS, _CAPITALS))
+        lines = sorted(filter(None, either), key=lambda line: abs(math.log(line.size / size)))
+        if lines and height < _AS_HIGH[1] * size:
+            lines.append(_below_ascenders(lines[0], row.y0 / scale, own, size))
+        for line in lines:
+            found += reader.read(darkness, [line])
+            if found and found[-1].confidence > _SURELY and found[-1].num_letters >= _FEWEST:
+                return found[-1]
     return max(found, key=lambda read: read.confidence, default=None)
+
+
+def _ink_of(darkness: Floats, row: Piece, scale: float, covered: Mask) -> tuple[int, int, Mask]:
+    """Returns a row's ink without that of lines, [h, w], and where on the page it begins."""
+    x0, y0 = max(0, int((row.x0 - 1) / scale)), max(0, int((row.y0 - 1) / scale))
+    window = darkness[y0 : math.ceil((row.y1 + 1) / scale), x0 : math.ceil((row.x1 + 1) / scale)]
+    places = (
+        np.minimum((start + np.arange(length)) * scale, end - 1).astype(np.intp)
+        for start, length, end in zip((y0, x0), window.shape, covered.shape, strict=True)
+    )
+    return x0, y0, (normalised(window) > _INK) & ~covered[np.ix_(*places)]
+
+
+def _slope_of(ink: Mask) -> float:
+    """Returns by how much ink goes down a pixel to the right."""
+    every = 1 + ink.size // _MANY_PX
+    y, x = np.nonzero(ink[::every, ::every])
+    return float(np.polyfit(x, y, 1)[0]) if len(x) and np.ptp(x) else 0.0
 
 
 def _below_ascenders(line: TextLine, top: float, slope: float, size: float) -> TextLine:
@@ -276,65 +369,20 @@ def _in_common(row: Piece, piece: Piece) -> int:
 def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
     high, low = max(row.height, piece.height), min(row.height, piece.height)
     return (
-        piece.x0 - row.x1 < max(_APART * high, least_px)
+        piece.x0 - row.x1 < max(_APART * low, least_px)
         and _in_common(row, piece) >= _SHARED_HEIGHT * low
         and (
             high < _ALIKE * low
-            or any(it.height <= _LEAST_PX and it.width <= max(2 * _LEAST_PX, high) for it in (row, piece))
+            or any(
+                it.height <= _LEAST_PX and it.width <= max(2 * _LEAST_PX, _DASH * high) for it in (row, piece)
+            )
         )
     )
 
 
-def _slope(lines: Iterable[ReadLine]) -> float:
-    """Returns by how much the page's lines go down, in pixels down a pixel to the right."""
-    long = [read.line for read in lines if read.line.right - read.line.left > 6 * read.line.size]
-    slopes = [float(line.baseline[-1] - line.baseline[0]) / (line.right - line.left) for line in long]
-    return float(np.median(slopes)) if slopes else 0.0
-
-
-def _that_goes_on(lines: Sequence[ReadLine], row: Box) -> ReadLine | None:
-    """Returns the line that ends where a row begins, or begins where it ends."""
-    x0, y0, x1, y1 = row
-    near: list[tuple[float, ReadLine]] = []
-    for read in lines:
-        line, size = read.line, read.line.size
-        white = max(x0 - line.right, line.left - x1)
-        base = float(line.baseline[-1 if x0 > line.left else 0])
-        is_level = base - _ABOVE * size <= y0 and y1 <= base + _BELOW * size and (y0 + y1) / 2 < base
-        if (
-            read.text.strip()
-            and (x0 < line.left or x1 > line.right)
-            and is_level
-            and _HEIGHTS[0] * size < y1 - y0 < _HEIGHTS[1] * size
-            and -_WITHIN * size < white < _SPANNED * size
-            and (white < _BESIDE * size or _is_spanned(lines, line, min(x1, line.right), max(x0, line.left)))
-        ):
-            near.append((white, read))
-    return min(near, key=lambda pair: pair[0], default=(0.0, None))[1]
-
-
-def _is_spanned(lines: Iterable[ReadLine], line: TextLine, left: float, right: float) -> bool:
-    """Returns whether a line above or below runs on where there is white in this one's row: it is no column's."""
-    return any(
-        ONE_ROW * line.size < abs(read.line.middle - line.middle) < _NEXT * line.size
-        and read.line.left < left - line.size
-        and read.line.right > right + line.size
-        for read in lines
-    )
-
-
-def _line(
-    darkness: Floats, row: Piece, scale: float, slope: float, covered: Mask, letters: tuple[float, float]
-) -> TextLine | None:
+def _line(ink: Mask, x0: int, y0: int, slope: float, letters: tuple[float, float]) -> TextLine | None:
     """Returns the line that a row's ink shows if most of it is of letters so high; None for specks."""
     height, dense = letters
-    x0, y0 = max(0, int((row.x0 - 1) / scale)), max(0, int((row.y0 - 1) / scale))
-    window = darkness[y0 : math.ceil((row.y1 + 1) / scale), x0 : math.ceil((row.x1 + 1) / scale)]
-    places = (
-        np.minimum((start + np.arange(length)) * scale, end - 1).astype(np.intp)
-        for start, length, end in zip((y0, x0), window.shape, covered.shape, strict=True)
-    )
-    ink = (normalised(window) > _INK) & ~covered[np.ix_(*places)]
     down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
     own = np.arange(len(ink))[:, None] + down[None]
     level = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))

@@ -289,3 +289,82 @@ def test_a_bar_code_is_no_writing() -> None:
     page = np.full((200, 600), 20, np.uint8)
     page[:, ::9] = page[:, 1::9] = page[:, 2::9] = 250
     assert not missed_lines._on_grounds(page, np.ones_like(page, np.bool_)).any()
+
+
+def test_a_missed_line_slopes_as_those_near_it_on_a_photograph_from_aside() -> None:
+    def draw(page: Any) -> None:
+        for number, text in enumerate((*ROLL, *ROLL[:5], "PAID BY DANIELA FROM CARDIFF")):
+            page.insert_text((40, 30 + 20 * number), text, fontsize=12, fontname="cour")
+
+    flat = printed(draw)
+    height, width = flat.shape
+    y, x = np.mgrid[:height, :width].astype(np.float32)
+    aside = (y + 0.12 * height * (x / width - 0.5)) / (1 + 0.3 * (x / width - 0.5))
+    darkness = flat[np.clip(np.rint(aside), 0, height - 1).astype(np.intp), x.astype(np.intp)]
+    found = sorted(read(darkness), key=lambda its: its.line.middle)
+    assert completed(darkness, found[:-1])[0] == [its.text for its in found]
+
+
+@pytest.mark.parametrize(
+    ("begin", "pen"),
+    [("\u2014 13-4-1910 \u2014 18-6-1910 \u2014", ()), ("/Lang/", ((26, 53), (36, 60), (18, 68), (30, 78)))],
+)
+def test_a_missed_line_is_one_with_its_dashes_and_without_a_mark_in_the_margin(
+    begin: str, pen: Sequence[tuple[int, int]]
+) -> None:
+    def draw(page: Any) -> None:
+        for number, text in enumerate((*ROLL[:2], f"{begin} which were met", ROLL[3])):
+            rect, style = (50, 30 + 14 * number, 400, 50 + 14 * number), "font-size: 10px"
+            page.insert_htmlbox(rect, f"<p style='{style}'>{text}</p>")
+        if pen:
+            page.draw_bezier(*pen, width=1.5)
+
+    darkness = printed(draw)
+    found = sorted(read(darkness), key=lambda its: its.line.middle)
+    missed = next(its for its in found if its.text.startswith(begin))
+    texts, _ = completed(darkness, [its for its in found if its is not missed])
+    assert missed.text in texts
+
+
+def test_a_head_is_read_above_slanted_frames_of_a_form() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((20, 40), "Harbour Notes and Tides", fontsize=12)
+        for number in range(7):
+            page.draw_rect((20, 60 + 32 * number, 400, 87 + 32 * number), width=1)
+            page.insert_text((30, 77 + 32 * number), ROLL[number % 6], fontsize=10)
+
+    flat = printed(draw)
+    height, width = flat.shape
+    y, x = np.mgrid[:height, :width]
+    darkness = flat[np.clip(np.rint(y - 0.06 * (x - width / 2)), 0, height - 1).astype(np.intp), x]
+    found = [its for its in read(darkness) if "Harbour" not in its.text]
+    assert "Harbour Notes and Tides" in completed(darkness, found)[0]
+
+
+def test_a_stamp_is_read_that_is_slanted_otherwise_than_its_page() -> None:
+    def draw(page: Any) -> None:
+        for number, text in enumerate(ROLL):
+            page.insert_text((40, 140 + 14 * number), text, fontsize=10)
+
+    def stamp(page: Any) -> None:
+        page.insert_text((80, 150), "28 APRIL 2009", fontsize=26)
+
+    turned = Image.fromarray(printed(stamp)).rotate(-7, Image.Resampling.BILINEAR, translate=(0, -200))
+    darkness = np.maximum(printed(draw), np.asarray(turned))
+    assert completed(darkness, [its for its in read(darkness) if its.text in ROLL])[0] == [
+        "28 APRIL 2009",
+        *ROLL,
+    ]
+
+
+def test_the_rest_of_a_line_is_read_although_other_ink_makes_it_no_row(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a fold does, or a picture that touches it."""
+    darkness = notice(10)
+    found = read(darkness)
+    line = next(its.line for its in found if its.text == ROLL[3])
+    part = line.between(line.left + 60, line.left + round(0.6 * len(line.baseline)))
+    monkeypatch.setattr(PageInk, "rows", lambda *_: ([], []))
+    others = [its for its in found if its.line is not line]
+    assert ROLL[3] in completed(darkness, [*others, *shipped().read(darkness, [part])])[0]
