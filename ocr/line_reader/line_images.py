@@ -37,14 +37,20 @@ def line_image(darkness: Floats, line: TextLine) -> Floats:
     rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
     halvings = min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
     x0, y0, window = _window(darkness, x, rows, 1 << halvings)
-    return _sampled(window, (x - x0) / (1 << halvings), (rows - y0) / (1 << halvings))
+    rows -= y0
+    rows /= 1 << halvings
+    return _sampled(window, (x - x0) / (1 << halvings), rows)
 
 
 def _sampled(window: Floats, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Floats:
-    """Returns what is at columns x [W] and rows y [H, W], bilinear; beyond the edge it is as at the edge."""
+    """Returns what is at columns x [W] and rows y [H, W], bilinear; beyond the edge it is as at the edge.
+
+    y is overwritten.
+    """
     height, width = window.shape
     across = np.clip(x - 0.5, 0, width - 1).astype(np.float32)
-    down = np.clip(y - 0.5, 0, height - 1).astype(np.float32)
+    y -= 0.5
+    down = y.clip(0, height - 1, out=y).astype(np.float32)
     left, top = across.astype(np.intp), np.floor(down)
     from_left = across - left.astype(np.float32)
     before, after = (window.take(columns, 1) for columns in (left, np.minimum(left + 1, width - 1)))

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -172,22 +171,20 @@ class LineReader:
 
     def _letters(self, image: Floats, frames: Frames) -> list[Letter]:
         """Returns the characters of a line's image."""
-        classes, chances = frames
-        letters = self._decoded(classes.tolist(), chances.tolist())
-        return with_raised(image, letters, above=ABOVE, below=BELOW)
+        return with_raised(image, self._decoded(*frames), above=ABOVE, below=BELOW)
 
-    def _decoded(self, classes: Sequence[int], chances: Sequence[float]) -> list[Letter]:
+    def _decoded(self, classes: "np.ndarray[Any, np.dtype[np.intp]]", chances: Floats) -> list[Letter]:
         """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""
-        letters: list[Letter] = []
         frame_px = self._networks.sizes.step_px / self._networks.sizes.frames
-        frames = zip(classes, chances, range(len(classes)), strict=True)
-        for number, same in groupby(frames, key=itemgetter(0)):
-            if number == _BLANK:
-                continue
-            _, probabilities, places = zip(*same, strict=True)
-            middle = frame_px * ((places[0] + places[-1]) / 2 + 0.5)
-            letters.append(Letter(self._names[number], middle, max(probabilities)))
-        return letters
+        first = np.flatnonzero(np.diff(classes, prepend=-1))
+        last = np.append(first[1:], len(classes)) - 1
+        found = zip(
+            classes[first].tolist(),
+            (frame_px * ((first + last) / 2 + 0.5)).tolist(),
+            np.maximum.reduceat(chances, first).tolist(),
+            strict=True,
+        )
+        return [Letter(self._names[number], x, chance) for number, x, chance in found if number != _BLANK]
 
 
 def _cells_of(page: Floats, cells: Floats) -> Cells:

@@ -84,7 +84,7 @@ def test_pages_of_any_shape_are_searched(reader: LineReader, shape: tuple[int, i
 
 def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
     classes, chances = [0, 2, 2, 0, 2, 3, 1, 1, 4, 0], [1, 0.5, 0.9, 1, 0.8, 0.7, 0.6, 0.9, 1.0, 1]
-    letters = reader._decoded(classes, chances)
+    letters = reader._decoded(np.array(classes), np.array(chances))
     assert "".join(letter.text for letter in letters) == "aab c"
     assert [letter.chance for letter in letters] == [0.9, 0.8, 0.7, 0.9, 1.0]
     assert [letter.x for letter in letters] == [
