@@ -29,6 +29,7 @@ _MOSTLY_MARKS = "mostly marks of rules, borders or leaders, few letters"
 _FILLED = re.compile(r"([-._=~*·•])(?:\s*\1){3,}")
 _FEWEST_LETTERS = 0.4  # of the marks that are no spaces
 _NO_LANGUAGE = "looks like no language: another script, handwriting or a page seen from behind"
+_FOREIGN = "in a script that the model was not trained for"
 _MOST_NAMED = 12  # runs of lines
 _SEPARATOR = "; "
 # The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
@@ -37,14 +38,6 @@ _SEPARATOR = "; "
 # the model is and not how much is right: a text is in doubt only where the model gave its own choices less than one
 # chance in five. No model of that kind was measured: the number is a guess that errs towards trusting texts.
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
-# ISO 15924 code for an undetermined script.
-UNDETERMINED = "Zyyy"
-# The shipped model reads Cyrillic, Greek, Armenian, Georgian, Arabic, Devanagari, Thai, Chinese, Japanese and Korean
-# with a confidence of 0.03 to 0.3. Of 303 images of pages in Latin script, a third of them worn like scans, none has
-# less than 0.6.
-_UNREAD_BELOW = 0.4
-# Fewer characters, such as a drawing's labels, are too few to judge.
-_ENOUGH_MARKS = 200
 
 
 def doubtful_below(config: Config) -> float:
@@ -116,7 +109,7 @@ def judged(result: PageResult, *, below: float) -> PageResult:
         shown = math.floor(result.confidence * 100) / 100
         result = _nonsense(result, f"confidence {shown:.2f} below {below:g}")
     if result.script is not None:
-        result = _nonsense(result, _foreign(result.script))
+        result = _nonsense(result, f"{_FOREIGN} ({result.script})")
     return result
 
 
@@ -131,12 +124,6 @@ def _nonsense(result: PageResult, reason: str) -> PageResult:
     if doubtful.status == "doubtful":
         return doubtful
     return doubted(replace(doubtful, status="doubtful"), _UNFINISHED[result.status])
-
-
-def _foreign(script: str) -> str:
-    if script == UNDETERMINED:
-        return "perhaps in a script that the model was not trained for, or in handwriting"
-    return f"in a script that the model was not trained for ({script})"
 
 
 def incomplete(result: PageResult, missing: str) -> PageResult:
@@ -154,24 +141,12 @@ def incomplete(result: PageResult, missing: str) -> PageResult:
 
 
 def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | None) -> str | None:
-    """Returns the ISO 15924 code of the page's script if the model cannot read it, None if it can.
+    """Returns the ISO 15924 code of the script that a page's text layer tells if the model cannot read it, else None.
 
     known: the model's scripts, from pipeline.documents.script.known_scripts; None for a model that reads any script,
-    which flags nothing. The page's text layer decides where it has one that can be trusted. Any other page whose
-    reading cannot be believed at all is Zyyy: such pages are mostly in an unknown script or handwritten. A page whose
-    text comes from its text layer was not read and gets no flag.
+    which flags nothing. A page whose text comes from its text layer was not read and gets no flag; one without a layer
+    is told by its confidence.
     """
-    if known is None or isinstance(ready, EmbeddedPage) or result.source == "layer":
+    if isinstance(ready, EmbeddedPage) or result.source == "layer":
         return None
-    foreign = foreign_script(ready.script, known)
-    if foreign is not None:
-        return foreign
-    says_known = ready.script is not None and (ready.layer is None or ready.layer.is_trustworthy)
-    return UNDETERMINED if not says_known and _is_unread(result) else None
-
-
-def _is_unread(result: PageResult) -> bool:
-    if result.confidence is None or result.parsed is None:
-        return False
-    num_marks = len("".join(result.parsed.text.split()))
-    return num_marks >= _ENOUGH_MARKS and result.confidence < _UNREAD_BELOW
+    return foreign_script(ready.script, known)

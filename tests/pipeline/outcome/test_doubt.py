@@ -99,7 +99,7 @@ def test_reasons_are_in_words_and_each_is_there_once() -> None:
 def test_nonsense_that_did_not_end_is_doubtful_and_says_both() -> None:
     cut = judged(read("garb", "truncated", confidence=0.1), below=0.35)
     assert (cut.status, cut.doubt) == ("doubtful", "confidence 0.10 below 0.35; it was cut short")
-    loop = judged(replace(read("garb", "repeated", confidence=0.4), script="Zyyy"), below=0.35)
+    loop = judged(replace(read("garb", "repeated", confidence=0.4), script="Thai"), below=0.35)
     assert loop.status == "doubtful"
     assert loop.doubt is not None
     assert loop.doubt.endswith("; it began to repeat itself")

@@ -1,7 +1,5 @@
 from dataclasses import replace
 
-import pytest
-
 from ocr.types import ParsedText
 from pipeline.outcome.doubt import script_flag
 from pipeline.outcome.results import embedded_result
@@ -24,19 +22,9 @@ def test_the_layer_tells() -> None:
     assert script_flag(russian, read(0.1), None) is None
 
 
-@pytest.mark.parametrize(
-    ("confidence", "letters", "flag"),
-    [(0.1, 500, "Zyyy"), (0.6, 500, None), (0.1, 20, None), (None, 500, None)],
-)
-def test_a_scan_is_told_by_its_confidence(confidence: float | None, letters: int, flag: str | None) -> None:
-    assert script_flag(rendered(), read(confidence, letters), KNOWN) == flag
-
-
-def test_a_latin_layer_is_believed_only_if_trustworthy() -> None:
-    page = replace(rendered(), script="Latn", layer=LAYER)
-    assert script_flag(page, read(0.1), KNOWN) is None
-    doubtful = replace(page, layer=replace(LAYER, is_trustworthy=False, reason="mojibake"))
-    assert script_flag(doubtful, read(0.1), KNOWN) == "Zyyy"
+def test_a_page_without_a_layer_or_with_a_latin_one_has_no_flag() -> None:
+    assert script_flag(rendered(), read(0.1), KNOWN) is None
+    assert script_flag(replace(rendered(), script="Latn", layer=LAYER), read(0.1), KNOWN) is None
 
 
 def test_what_was_not_read_has_no_flag() -> None:

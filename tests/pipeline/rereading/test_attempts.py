@@ -151,18 +151,6 @@ def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_a
     assert (made.status, made.script) == ("failed", "Thai")
 
 
-@pytest.mark.parametrize(("reason", "flag"), [("mojibake", "Zyyy"), ("", None)])
-def test_a_page_that_nothing_helped_is_flagged_unless_its_layer_can_be_trusted(
-    reason: str, flag: str | None
-) -> None:
-    layer = replace(LAYER, is_trustworthy=not reason, reason=reason)
-    first = read("x" * 500, confidence=0.1)
-    alone: dict[str, Any] = {"ladder": {"rungs": []}}
-    made = attempts(replace(rendered(), script="Latn"), first, found=layer, **alone)
-    assert [attempt.rung for attempt in made] == ([None] if reason else [None, "layer"])
-    assert made[0].script == flag
-
-
 def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
     alone: dict[str, Any] = {"ladder": {"rungs": []}}
     kept: list[PageResult] = []
