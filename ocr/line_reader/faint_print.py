@@ -8,7 +8,7 @@ from PIL import Image, ImageFilter
 from encoders.views import UInt8Array
 from ocr.imaging.colour import ground_of, has_grain
 from ocr.imaging.measures import NOISE_LEVELS
-from ocr.imaging.quantiles import shade_quantiles
+from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import Box, Floats
 from ocr.orientation.detect import shows_words
 
@@ -60,7 +60,7 @@ def without_lines(grey: UInt8Array, boxes: Iterable[Box], share: float = 0.85) -
             slice(max(0, int(x0 - around)), int(x1 + around) + 1),
         )
         if page[place].size:
-            page[place] = shade_quantiles(page[place], [share])[0]
+            page[place] = quantiles(page[place], [share])[0]
     return page
 
 
@@ -71,7 +71,7 @@ def are_faint(grey: UInt8Array, boxes: Iterable[Box]) -> list[bool]:
     ]
     if has_grain(grey):
         return [False] * len(parts)
-    shades = (shade_quantiles(part, _PRINT_SHARES) if part.size else (0.0, 255.0, 255.0) for part in parts)
+    shades = (quantiles(part, _PRINT_SHARES) if part.size else (0.0, 255.0, 255.0) for part in parts)
     return [high - low <= _DARK_LEVELS or paper - low < high - paper for low, paper, high in shades]
 
 

@@ -88,12 +88,13 @@ def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int
 
 def _averaged(window: Floats, factor: int) -> Floats:
     """Returns the means of squares of pixels, also of those that the right or the lower edge cuts."""
-    for axis in (0, 1):
-        starts = np.arange(0, window.shape[axis], factor)
-        numbers = np.diff([*starts, window.shape[axis]])
-        numbers = numbers[:, None] if axis == 0 else numbers
-        sums: Floats = np.add.reduceat(window, starts, axis)
-        window = sums / numbers.astype(np.float32)
+    for _ in range(2):  # down, then across
+        sums = np.zeros_like(window[::factor])
+        for start in (*range(1, factor), 0):
+            part = window[start::factor]
+            sums[: len(part)] += part
+        numbers = np.diff([*range(0, len(window), factor), len(window)]).astype(np.float32)
+        window = (sums / numbers[:, None]).T
     return window
 
 

@@ -20,7 +20,7 @@ from ocr.imaging.ink import find_ink, long_runs
 from ocr.imaging.measures import ASCENT, DESCENT, ONE_ROW
 from ocr.imaging.pieces import Piece, pieces
 from ocr.imaging.profiles import Mask
-from ocr.imaging.quantiles import shade_quantiles
+from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.levelling import View
@@ -113,7 +113,7 @@ class PageInk:
             on_grounds=grounds & ~found.text,
             scale=scale,
             may_be_written=bool(
-                shade_quantiles(np.asarray(page), [0.5])[0] >= _LEAST_PAPER
+                quantiles(np.asarray(page), [0.5])[0] >= _LEAST_PAPER
                 and np.count_nonzero(found.text) >= _LEAST_INK * found.text.size
                 and np.mean(found.pictures) <= _MOST_PICTURE
             ),

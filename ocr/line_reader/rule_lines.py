@@ -100,8 +100,8 @@ def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Ite
         for number, (read, own) in enumerate(zip(lines, marks, strict=True))
         if own is not None and own.likeness > _EVEN and own.height * read.line.size < _STARS * usual
     }
-    low = [n for n, read in enumerate(lines) if _is_mark(read, marks[n], usual, is_even=n in even)]
-    words = [read for n, read in enumerate(lines) if n not in set(low) and read.text.strip()]
+    low = {n: 1 for n, read in enumerate(lines) if _is_mark(read, marks[n], usual, is_even=n in even)}
+    words = [read for n, read in enumerate(lines) if n not in low and read.text.strip()]
     for number in low:
         read = lines[number]
         beside = [other for other in words if _in_row(read, other)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ocr.imaging.quantiles import quantiles, shade_quantiles
+from ocr.imaging.quantiles import quantiles
 
 SHARES = (0.0, 0.015, 0.3, 0.5, 0.85, 0.97, 1.0)
 
@@ -18,5 +18,5 @@ def test_quantiles_are_those_of_numpy(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 10, 101, 1000])
 def test_so_are_those_of_shades(size: int) -> None:
     shades = np.random.default_rng(size).integers(0, 256, (3, size), np.uint8)
-    assert np.array_equal(shade_quantiles(shades, SHARES), np.quantile(shades, SHARES))
-    assert np.array_equal(shade_quantiles(shades[:, ::3], SHARES), np.quantile(shades[:, ::3], SHARES))
+    assert np.array_equal(quantiles(shades, SHARES), np.quantile(shades, SHARES))
+    assert np.array_equal(quantiles(shades[:, ::3], SHARES), np.quantile(shades[:, ::3], SHARES))
