@@ -1,8 +1,8 @@
 """Tells whether ink that no line covers looks like letters, in any direction, rather than drawings, edges or specks.
 
 Letters are of about one size, and each has others beside it; markers of a chart stand apart, strokes of a drawing are
-thin for their size, and what is seen of a sheet's edge or of a stamp is of all sizes. The
-letters of a word on an arc or in a wave are little ink: they are read, straightened along their path.
+thin for their size, and what is seen of a sheet's edge or of a stamp is of all sizes. The letters of a word on an arc,
+in a wave or one below the other are little ink: they are read, straightened along their path.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,9 +32,9 @@ _MOSTLY, _TOGETHER, _FILLED = 0.8, 0.7, 0.2
 # are read with 0.96 at most, or are all alike.
 _FEWEST_ON_PATH, _MOST_ON_PATH, _LEAST_PX, _NEXT_ALIKE, _NEXT = 5, 40, 5, 3.0, 1.2
 _READ, _LIKELY, _LETTERS, _KINDS = 0.9, 0.96, 7, 4
-# In sides of the letters: how far from a row they stand, how far apart, what is seen around their path. Of its length:
-# slanted lines rise less.
-_BENT, _APART, _AROUND, _DEGREE, _SLANT = 0.35, 3.0, 1.3, 4, 0.15
+# In sides of the letters: how far from a row they stand, from a column at most, how far apart, what is seen around
+# their path. Of its length: slanted lines rise less. Letters in a column are so much wider than high, words wider.
+_BENT, _STACKED, _APART, _AROUND, _DEGREE, _SLANT, _WIDE = 0.35, 0.5, 3.0, 1.3, 4, 0.15, 1.3
 
 
 def shows_letters(ink: PageInk, lines: Sequence[TextLine], boxes: Sequence[Box]) -> bool:
@@ -73,7 +73,10 @@ def _are_letters(found: "np.ndarray[tuple[int, int], np.dtype[np.float32]]") -> 
 def shows_bent_type(
     ink: PageInk, darkness: Floats, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
 ) -> bool:
-    """Returns whether letters stand on an arc or in a wave outside these lines and boxes. darkness: [H, W] in 0..1."""
+    """Returns whether letters stand on an arc, in a wave or in a column outside these lines and boxes.
+
+    darkness: [H, W] in 0..1.
+    """
     sure = [read.line for read in found if read.num_letters >= 4 and read.confidence > _READ]
     seen = (
         _straightened(darkness, path / np.float32(ink.scale)) for path in _paths(ink.outside(sure, boxes))
@@ -82,7 +85,7 @@ def shows_bent_type(
     known = " ".join(read.text for read in found)
     if any(
         line.confidence > _LIKELY
-        and line.num_letters >= _LETTERS
+        and sum(map(str.isalpha, line.text)) >= _LETTERS  # columns of numbers are no words
         and len(set(line.text)) >= _KINDS
         and line.text.strip() not in known
         for line in lines
@@ -114,13 +117,19 @@ def _paths(outside: Mask) -> Iterator[Floats]:
 
 
 def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:
-    """Returns the page along the path of letters, [h, w]; None where they stand in a row, or too far apart."""
+    """Returns the page along the path of letters, [h, w]; None where they stand in a row, or too far apart.
+
+    Letters that stand upright one below the other are laid side by side.
+    """
     middles, side = (boxes[:, :2] + boxes[:, 2:]) / 2, float(np.median((boxes[:, 2:] - boxes[:, :2]).max(1)))
     across, down = np.ptp(middles, axis=0)
     middles = middles[np.argsort(middles[:, int(down > across)])]
     steps = np.hypot(*np.diff(middles, axis=0).T)
-    if down < max(_BENT * side, _SLANT * across) or steps.max() > _APART * side:
+    if steps.max() > _APART * side or down < max(_BENT * side, _SLANT * across):
         return None
+    wide, high = np.median(boxes[:, 2:] - boxes[:, :2], axis=0)
+    if across < _STACKED * side and wide < _WIDE * high:
+        return _side_by_side(darkness, boxes[np.argsort(boxes[:, 3])].astype(np.intp).tolist())
     along = np.append(0, np.cumsum(steps))
     at = np.arange(-side, along[-1] + side)
     path = [np.polynomial.Polynomial.fit(along, own, _DEGREE) for own in middles.T]
@@ -132,3 +141,11 @@ def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:
     columns, rows = (np.rint(own).astype(np.intp) for own in (x - offsets * step[1], y + offsets * step[0]))
     seen: Floats = darkness[rows.clip(0, len(darkness) - 1), columns.clip(0, darkness.shape[1] - 1)]
     return seen
+
+
+def _side_by_side(darkness: Floats, boxes: Sequence[Sequence[int]]) -> Floats:
+    """Returns a page's letters, each within its bounds, in one row with white around, [h, w]."""
+    height = max(y1 - y0 for _, y0, _, y1 in boxes)
+    letters = (darkness[max(0, y1 - height) : y1 + 1, x0 : x1 + 1] for x0, _, x1, y1 in boxes)
+    spaced = (np.pad(own, ((height + 1 - len(own), 0), (0, height // 6))) for own in letters)
+    return np.pad(np.concatenate([*spaced], axis=1), height)

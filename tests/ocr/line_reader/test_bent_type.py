@@ -83,6 +83,16 @@ def test_a_word_along_a_path_is_seen(reader: LineReader, word: str, size: int, p
     assert shows(page, reader)
 
 
+@pytest.mark.parametrize(("word", "size"), [("HARBOUR", 36), ("LIFEBOATS", 30), ("REGATTA", 44)])
+def test_a_word_whose_letters_stand_one_below_the_other_is_seen(
+    reader: LineReader, word: str, size: int
+) -> None:
+    page, face = sheet(), ImageFont.load_default(size)
+    for number, letter in enumerate(word):
+        ImageDraw.Draw(page).text((820, 60 + 1.15 * size * number), letter, font=face, fill=20, anchor="ma")
+    assert shows(page, reader)
+
+
 def test_drawings_and_slanted_lines_are_none(reader: LineReader) -> None:
     page = sheet()
     assert not shows(page, reader)
@@ -90,4 +100,12 @@ def test_drawings_and_slanted_lines_are_none(reader: LineReader) -> None:
     pen, random = ImageDraw.Draw(page), np.random.default_rng(4)
     for x, y, across, down in random.integers((100, 60, -60, -60), (800, 340, 60, 60), (60, 4)).tolist():
         pen.line((x, y, x + across, y + down), fill=20, width=3)
+    assert not shows(page, reader)
+
+
+def test_columns_of_numbers_are_none(reader: LineReader) -> None:
+    page, face = sheet(), ImageFont.load_default(22)
+    for number, text in enumerate(("[2]", "[4]", "[7]", "[10]", "[13]", "[16]", "P21", "P35", "P48")):
+        ImageDraw.Draw(page).text((820, 60 + 50 * number), text, font=face, fill=20, anchor="ra")
+        ImageDraw.Draw(page).text((700, 60 + 40 * number), "1963455122"[number], font=face, fill=20)
     assert not shows(page, reader)
