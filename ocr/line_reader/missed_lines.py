@@ -62,8 +62,11 @@ _MANY_PX = 100_000  # of more in a row not all tell its slope
 _SLANTED = 0.25  # in type sizes: by so much at its ends a row is slanted otherwise than its page
 # In type sizes: the band above the baseline in which ink goes on beside a line, and in how many columns at least.
 _BAND, _LETTER = (0.65, 0.02), 0.2
-# How far from it, in type sizes and in the widest white between its words; and once other columns' rows were read.
-_BESIDE, _BESIDE_AT_LAST = (0.8, 1.1), (1.6, 1.3)
+# How far from it, in type sizes and in the widest white between its words; once other columns' rows were read; and
+# where the line above or below, so near, goes on.
+_BESIDE, _BESIDE_AT_LAST, _IN_SPANNED = (0.8, 1.1), (1.6, 1.3), (2.5, 1.1)
+_NEXT = 2.0
+_HUGE = 8.0  # of the page's type size: such lines cover ink only if they were read for sure
 # A row's line is none if more of its width than this is where lines were read.
 _ON_OTHERS = 0.5
 # What is read for sure is text with so many letters and digits; fewer must be surer.
@@ -284,13 +287,18 @@ def with_missed(
                     continue
                 num_unread = 0
                 lines.append(best)
+                if _is_spanned(best.line, lines):
+                    _lengthen(ink, boxes, darkness, lines, view, _IN_SPANNED, reader, len(lines) - 1)
     _lengthen(ink, boxes, darkness, lines, view, _BESIDE_AT_LAST, reader)
     sure = [read for read in lines if read.confidence > _SURE]
     return lines, not all(_stands_on_others(line, sure) for line in likely)
 
 
-def _outside(ink: PageInk, lines: Iterable[ReadLine], boxes: Sequence[Box]) -> Mask:
-    return ink.outside((read.line for read in lines if read.text.strip() or read.is_rule), boxes)
+def _outside(ink: PageInk, lines: Sequence[ReadLine], boxes: Sequence[Box]) -> Mask:
+    """Returns the ink outside these lines, of which pictures that were read as a huge letter are none."""
+    most = _HUGE * float(np.median([read.line.size for read in lines]))
+    sure = (read for read in lines if read.line.size < most or read.confidence > _SURE)
+    return ink.outside((read.line for read in sure if read.text.strip() or read.is_rule), boxes)
 
 
 def _lengthen(
@@ -301,10 +309,11 @@ def _lengthen(
     view: View,
     most: tuple[float, float],
     reader: LineReader,
+    begin: int = 0,
 ) -> None:
-    """Replaces lines beside which ink goes on by longer ones where these have more letters."""
+    """Replaces lines, from one on, beside which ink goes on by longer ones where these have more letters."""
     outside = _outside(ink, lines, boxes)
-    for number, before in enumerate(lines):
+    for number, before in enumerate(lines[begin:], begin):
         line, slope = before.line, view.slope_at(before.line.middle)
         left, right = ink.goes_on(outside, before, slope, most)
         if before.text.strip() and (left < line.left or right > line.right):
@@ -378,6 +387,17 @@ def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
                 it.height <= _LEAST_PX and it.width <= max(2 * _LEAST_PX, _DASH * high) for it in (row, piece)
             )
         )
+    )
+
+
+def _is_spanned(line: TextLine, lines: Iterable[ReadLine]) -> bool:
+    """Returns whether the line above or below reaches beyond this one, which is justified perhaps."""
+    return any(
+        ONE_ROW * line.size < abs(read.line.middle - line.middle) < _NEXT * line.size
+        and read.line.left < line.right
+        and read.line.right > line.left
+        and read.line.right - read.line.left > line.right - line.left + line.size
+        for read in lines
     )
 
 

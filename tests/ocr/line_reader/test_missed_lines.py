@@ -368,3 +368,24 @@ def test_the_rest_of_a_line_is_read_although_other_ink_makes_it_no_row(
     monkeypatch.setattr(PageInk, "rows", lambda *_: ([], []))
     others = [its for its in found if its.line is not line]
     assert ROLL[3] in completed(darkness, [*others, *shipped().read(darkness, [part])])[0]
+
+
+def test_a_missed_line_is_read_whole_where_it_is_justified_with_much_white() -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 40), ROLL[0], fontsize=11)
+        for x, word in zip((40, 92, 141, 176, 215), ("Gentile;", "written", "by", "way", "of"), strict=True):
+            page.insert_text((x, 54), word, fontsize=11)
+        page.insert_text((40, 68), ROLL[1], fontsize=11)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text in ROLL]
+    assert completed(darkness, found)[0] == [ROLL[0], "Gentile; written by way of", ROLL[1]]
+
+
+def test_a_picture_that_was_read_as_a_huge_letter_hides_no_missed_line() -> None:
+    darkness = notice(10)
+    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    height, width = darkness.shape
+    picture = TextLine(left=0, right=width, baseline=np.full(width, height, np.float32), size=height * 1.2)
+    letter = replace(found[0], line=picture, text="a", confidence=0.76, words=())
+    assert ROLL[2] in completed(darkness, [*found, letter])[0]
