@@ -91,16 +91,21 @@ def table_without_rules(rows: Sequence[Line]) -> Table:
     Nearly all rows have white there as wide as between cells, and no text over it.
     """
     edges = _edges(rows)
-    gaps = [[sum(a <= x <= b for (_, a), (b, _) in pairwise(row.spans)) for x in edges] for row in rows]
+    if not edges:
+        return ()
+    joined = list(_joined(rows, edges[0]))
+    firsts = [lines[0] for lines in joined]
+    gaps = [[any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts)) for x in edges] for row in firsts]
     regular = sum(
-        any(own) and not any(a < x < b for x in edges for a, b in row.parts)
-        for own, row in zip(gaps, rows, strict=True)
+        any(a <= x <= b for x in edges for (_, a), (b, _) in pairwise(row.spans))
+        and not any(a < x < b for x in edges for a, b in row.parts)
+        for row in firsts
     )
-    shares = [sum(at) / len(rows) for at in zip(*gaps, strict=True)]
-    if len(rows) < _ROWS or not edges or regular < _REGULAR * len(rows) or min(shares) < _OPEN:
+    shares = [sum(at) / len(firsts) for at in zip(*gaps, strict=True)]
+    if len(firsts) < _ROWS or regular < _REGULAR * len(firsts) or min(shares) < _OPEN:
         return ()
     x0, x1 = min(row.x0 for row in rows), max(row.x1 for row in rows) + 1
-    return tuple(_cells(list(_joined(rows, edges[0])), [x0, *edges, x1]))
+    return tuple(_cells(joined, [x0, *edges, x1]))
 
 
 def _in_groups(rows: Sequence[Line]) -> Iterator[Sequence[Line]]:

@@ -86,6 +86,21 @@ def test_a_table_without_rules_has_columns_where_its_white_is() -> None:
     assert "| Ada | 4 | 310 |\n| Lotte |  | 95 |" in page.markdown
 
 
+def test_a_cell_that_goes_on_below_is_one_cell() -> None:
+    def cell(text: str, x: int, y: int) -> ReadLine:
+        words = (LineWord(text=text, left=x, right=x + 80, confidence=0.9),)
+        return replace(read(text, x, x + 80, y), words=words)
+
+    tops = (100, 152, 182, 234)
+    rows = [(f"{n}.3.", f"Booking{n}", f"{n}4,50") for n in range(1, 5)]
+    cells = [
+        cell(text, 60 + 200 * x, y) for y, row in zip(tops, rows, strict=True) for x, text in enumerate(row)
+    ]
+    page = page_text([*cells, cell("thanks", 260, 122), cell("again", 260, 204)])
+    assert "1.3.\tBooking1 thanks\t14,50\n2.3." in page.text
+    assert "3.3.\tBooking3 again\t34,50" in page.text
+
+
 def test_columns_of_text_between_rules_are_no_table() -> None:
     columns = [
         read("some words of an article in its column", 60 + 250 * x, 285 + 250 * x, 100 + 26 * n + 7 * x)
