@@ -62,9 +62,9 @@ _MANY_PX = 100_000  # of more in a row not all tell its slope
 _SLANTED = 0.25  # in type sizes: by so much at its ends a row is slanted otherwise than its page
 # In type sizes: the band above the baseline in which ink goes on beside a line, and in how many columns at least.
 _BAND, _LETTER = (0.65, 0.02), 0.2
-# How far from it, in type sizes and in the widest white between its words; once other columns' rows were read; and
-# where the line above or below, so near, goes on.
-_BESIDE, _BESIDE_AT_LAST, _IN_SPANNED = (0.8, 1.1), (1.6, 1.3), (2.5, 1.1)
+# How far from it at least and at most, and that many times the widest white between its words; once other columns' rows
+# were read; and where the line above or below, so near, goes on.
+_BESIDE, _BESIDE_AT_LAST, _IN_SPANNED, _WIDER = (0.8, 1.1), (1.6, 1.6), (2.5, 2.5), 1.1
 _NEXT = 2.0
 _HUGE = 8.0  # of the page's type size: such lines cover ink only if they were read for sure
 # A row's line is none if more of its width than this is where lines were read.
@@ -169,7 +169,7 @@ class PageInk:
         line, (height, width) = read.line, outside.shape
         size, reach = line.size * self.scale, [line.left, line.right]
         whites = [after.left - word.right for word, after in pairwise(read.words)]
-        apart = max(most[0] * size, most[1] * self.scale * max(whites, default=0.0))
+        apart = float(np.clip(_WIDER * max(whites, default=0.0) / line.size, *most)) * size
         offsets = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None]
         for side, step in enumerate((-1, 1)):
             first, end = int(reach[side] * self.scale), (-1, width)[side]
@@ -213,13 +213,8 @@ class PageInk:
             else:
                 found.append(piece)
         least_px = _COARSE_LEAST_PX if self.coarse is None else _LEAST_PX
-        kept = [
-            row
-            for row in found
-            if row.height >= least_px
-            and row.width >= _LEAST_PX
-            and row.ink > _SPARSE * row.width * row.height
-        ]
+        large = (row for row in found if row.height >= least_px and row.width >= _LEAST_PX)
+        kept = [row for row in large if row.ink > _SPARSE * row.width * row.height]
         kept.sort(key=lambda row: -row.width * row.height)
         least, most = (share * size * self.scale for share in _AS_HIGH)
         alike = [row for row in kept if least <= row.height <= most]
@@ -265,9 +260,21 @@ def with_missed(
     if not found:
         return lines, False
     view, size = View.of(read.line for read in lines), float(np.median([read.line.size for read in lines]))
+
+    def lengthen(most: tuple[float, float], begin: int = 0) -> None:
+        outside = _outside(ink, lines, boxes)
+        for number, before in enumerate(lines[begin:], begin):
+            line, slope = before.line, view.slope_at(before.line.middle)
+            left, right = ink.goes_on(outside, before, slope, most)
+            if before.text.strip() and (left < line.left or right > line.right):
+                again = reader.read(darkness, [line.between(left, right, slope)])
+                if again and _is_more(again[0], before):
+                    lines[number] = again[0]
+                    outside = _outside(ink, lines, boxes)  # what it has gained is no other's
+
     for look in filter(None, (ink.coarse, ink)):  # large type first: the finer look sees parts of it as rules
         if look is ink:
-            _lengthen(ink, boxes, darkness, lines, view, _BESIDE, reader)
+            lengthen(_BESIDE)
         outside = _outside(look, lines, boxes)
         for rows, most in zip(look.rows(outside, size, view), (_MOST_ALIKE, _MOST_OTHERS), strict=True):
             num_unread = 0
@@ -288,8 +295,8 @@ def with_missed(
                 num_unread = 0
                 lines.append(best)
                 if _is_spanned(best.line, lines):
-                    _lengthen(ink, boxes, darkness, lines, view, _IN_SPANNED, reader, len(lines) - 1)
-    _lengthen(ink, boxes, darkness, lines, view, _BESIDE_AT_LAST, reader)
+                    lengthen(_IN_SPANNED, len(lines) - 1)
+    lengthen(_BESIDE_AT_LAST)
     sure = [read for read in lines if read.confidence > _SURE]
     return lines, not all(_stands_on_others(line, sure) for line in likely)
 
@@ -299,28 +306,6 @@ def _outside(ink: PageInk, lines: Sequence[ReadLine], boxes: Sequence[Box]) -> M
     most = _HUGE * float(np.median([read.line.size for read in lines]))
     sure = (read for read in lines if read.line.size < most or read.confidence > _SURE)
     return ink.outside((read.line for read in sure if read.text.strip() or read.is_rule), boxes)
-
-
-def _lengthen(
-    ink: PageInk,
-    boxes: Sequence[Box],
-    darkness: Floats,
-    lines: list[ReadLine],
-    view: View,
-    most: tuple[float, float],
-    reader: LineReader,
-    begin: int = 0,
-) -> None:
-    """Replaces lines, from one on, beside which ink goes on by longer ones where these have more letters."""
-    outside = _outside(ink, lines, boxes)
-    for number, before in enumerate(lines[begin:], begin):
-        line, slope = before.line, view.slope_at(before.line.middle)
-        left, right = ink.goes_on(outside, before, slope, most)
-        if before.text.strip() and (left < line.left or right > line.right):
-            again = reader.read(darkness, [line.between(left, right, slope)])
-            if again and _is_more(again[0], before):
-                lines[number] = again[0]
-                outside = _outside(ink, lines, boxes)  # what it has gained is no other's
 
 
 def _surest(

@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 
 from ocr.imaging.pieces import Piece
 from ocr.line_reader import missed_lines
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
+from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
 from ocr.line_reader.missed_lines import PageInk, with_missed
 from ocr.line_reader.reading import darkness_of
 from tests.ocr.line_reader.printed import printed, shipped
@@ -389,3 +389,17 @@ def test_a_picture_that_was_read_as_a_huge_letter_hides_no_missed_line() -> None
     picture = TextLine(left=0, right=width, baseline=np.full(width, height, np.float32), size=height * 1.2)
     letter = replace(found[0], line=picture, text="a", confidence=0.76, words=())
     assert ROLL[2] in completed(darkness, [*found, letter])[0]
+
+
+def test_a_justified_line_does_not_go_on_in_another_column() -> None:
+    page = bars(range(100, 112, 40))
+    page[:, 400:420] = 240
+    ink, part = PageInk.of(page), line(112).between(90, 402)
+    words = (
+        LineWord(text="stove", left=100, right=200, confidence=1),
+        LineWord(text="is", left=226, right=400, confidence=1),
+    )
+    its = ReadLine(line=part, text="stove is", confidence=1, words=words)
+    outside = ink.outside([part])
+    assert ink.goes_on(outside, its, 0.0, (0.8, 1.1)) == (90, 402)
+    assert ink.goes_on(outside, its, 0.0, (1.6, 1.6))[1] == pytest.approx(900, abs=8)
