@@ -1,8 +1,8 @@
-"""Pages of lines with their truth, composed and not drawn: single genres, pages nested of several, forms of boxes."""
+"""Pages of lines with their truth, composed and not drawn: single genres, nested ones, articles, entries, boxes."""
 
 import base64
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,10 +14,10 @@ from ocr.training.pages.words.text import TextSource
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import ROLES, Place, TrueLine, true_lines
 
-HELD_OUT = frozenset({"newspaper", "dictionary", "invoice", "receipt"})
-_NESTED, _BOXES = 0.2, 0.08  # shares of pages
+_NESTED, _BOXES, _ARTICLES, _ENTRIES = 0.2, 0.08, 0.1, 0.05  # shares of pages
+_LIST_SHARE = 0.08  # of the parts of nested pages
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
-_FEWEST, _MOST = 2, 400  # lines of a page
+_FEWEST, _MOST = 2, 450  # lines of a page
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )
@@ -25,7 +25,7 @@ _PIXEL = base64.b64decode(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePage:
-    """A page's lines in reading order. genre: its name, `nested` or `boxes`."""
+    """A page's lines in reading order. genre: its name, or of this module: nested, boxes, articles, entries."""
 
     genre: str
     width_pt: float
@@ -49,29 +49,36 @@ class LineSource(PageSource):
 
 
 def line_pages(
-    rng: random.Random, source: PageSource, *, uses: int = 1, held_out: bool = False
+    rng: random.Random,
+    source: PageSource,
+    *,
+    uses: int = 1,
+    without: Collection[str] = (),
+    only: Collection[str] = (),
 ) -> list[LinePage]:
     """Returns one page as found several times, each time otherwise; none where it cannot be used.
 
-    held_out: of the genres in HELD_OUT alone; otherwise of all others.
+    without: names of genres that do not come. only: names of those that come alone; none for all.
     """
     try:
-        page = composed_page(rng, source, held_out=held_out)
+        page = composed_page(rng, source, without=without, only=only)
     except USELESS_DRAW:
         return []
     seen = (replace(page, lines=tuple(found(rng, page.lines, page.width_pt))) for _ in range(uses))
     return [each for each in seen if _FEWEST <= len(each.lines) <= _MOST]
 
 
-def composed_page(rng: random.Random, source: PageSource, *, held_out: bool = False) -> LinePage:
+def composed_page(
+    rng: random.Random, source: PageSource, *, without: Collection[str] = (), only: Collection[str] = ()
+) -> LinePage:
     """Returns a page's lines as typeset. Raises what USELESS_DRAW names."""
-    kind = 1.0 if held_out else rng.random()
-    if kind < _NESTED:
-        return _nested(rng, source)
-    if kind < _NESTED + _BOXES:
-        return _boxes(rng, source)
+    kind = 1.0 if only else rng.random()
+    for make, share in ((_nested, _NESTED), (_boxes, _BOXES), (_articles, _ARTICLES), (_entries, _ENTRIES)):
+        if kind < share:
+            return make(rng, source)
+        kind -= share
     form = draw_form(rng)
-    while (form.genre.name in HELD_OUT) != held_out:
+    while form.genre.name in without or (only and form.genre.name not in only):
         form = draw_form(rng)
     return _single(rng, source, form)
 
@@ -108,7 +115,14 @@ def _nested(rng: random.Random, source: PageSource) -> LinePage:
 
 
 def _part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> Sequence[TrueLine]:
-    """Returns the lines of a small page without furniture."""
+    """Returns the lines of a small page without furniture, or of a list of names as beside a screen's tables."""
+    if rng.random() < _LIST_SHARE:
+        lines, leading = list[TrueLine](), rng.uniform(1.3, 2.6) * size_pt
+        category = source.text.category(rng)
+        for row in range(rng.randint(3, 14)):
+            text = source.text.phrase(rng, category, rng.randint(1, 3))
+            _put(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
+        return lines
     name = rng.choice(_INNER)
     form = Form(
         genre=next(genre for genre in GENRES if genre.name == name),
@@ -154,23 +168,8 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
     beside, filled = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4])
 
     def put(x: float, base: float, scale: float, low: int, high: int) -> float:
-        em = size * scale
         text = source.text.phrase(rng, category, rng.randint(low, high))
-        words, at = list[tuple[float, float]](), x
-        kept = []
-        for word in text.split():
-            end = at + sum(0.3 if c in "iljt.,:;'!|" else 0.55 for c in word) * em
-            if words and end > room:
-                break
-            words.append((at, end))
-            kept.append(word)
-            at = end + 0.27 * em
-        if words:
-            own, role = tuple(words), ROLES.index("form")
-            ends = {"x0": x, "x1": own[-1][1], "base": base, "size": em}
-            place = Place(block, role)
-            lines.append(TrueLine(text=" ".join(kept), words=own, place=place, order=len(lines), **ends))
-        return words[-1][1] if words else x
+        return _put(lines, text, (x, room, base), size * scale, Place(block, ROLES.index("form")))
 
     for _ in range(rng.randint(3, 14)):
         across, high = rng.choice([1, 2, 2, 3, 4]), rng.uniform(2.6, 4.2) * size
@@ -184,3 +183,118 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
                 put(*at, answer, 1, 5)
         y += high
     return LinePage(genre="boxes", width_pt=width, height_pt=max(y + 40, width), lines=tuple(lines))
+
+
+def _put(
+    lines: list[TrueLine], text: str, ends: tuple[float, float, float], size_pt: float, place: Place
+) -> float:
+    """Adds a line as far as it has room and returns where it ends. ends: its left, the right at most, its baseline."""
+    x, room, base = ends
+    words, kept = list[tuple[float, float]](), list[str]()
+    at = x
+    for word in text.split():
+        end = at + sum(0.3 if c in "iljt.,:;'!|" else 0.55 for c in word) * size_pt
+        if words and end > room:
+            break
+        words.append((at, end))
+        kept.append(word)
+        at = end + 0.27 * size_pt
+    if not words:
+        return x
+    own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}
+    lines.append(TrueLine(text=" ".join(kept), words=tuple(words), place=place, **own))  # type: ignore[arg-type]
+    return words[-1][1]
+
+
+def _articles(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a newspaper's page: articles beside and below each other, each under a headline over its columns."""
+    count, size = rng.randint(3, 6), rng.uniform(5.5, 8.5)
+    wide, gap = rng.uniform(13, 24) * size, rng.uniform(0.8, 2.0) * size
+    left, step, high = rng.uniform(2, 6) * size, wide + gap, rng.uniform(60, 120) * size
+    category, lines = source.text.category(rng), list[TrueLine]()
+    width = 2 * left + count * step - gap
+
+    def headline(first: int, last: int, y: float, scale: float, role: str) -> float:
+        x, right = left + first * step, left + last * step - gap
+        place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index(role))
+        for _ in range(rng.choice([1, 1, 2])):
+            y += 1.15 * scale * size
+            text = source.text.phrase(rng, category, rng.randint(2, 4 * (last - first)))
+            _put(lines, text, (x, right, y), scale * size, place)
+        return y + rng.uniform(0.3, 1.0) * size
+
+    def article(first: int, last: int, y: float, foot: float) -> float:
+        if rng.random() < 0.85:
+            y = headline(first, last, y, rng.uniform(1.0, 3.5), rng.choice(["heading 1", "heading 2"]))
+        form = Form(
+            genre=next(genre for genre in GENRES if genre.name == "book"), width_pt=1.2 * wide,
+            height_pt=1.3 * max(foot - y, 8 * size) * (last - first), size_pt=size, columns=1, fill=1.2,
+            furniture=False,
+        )  # fmt: skip
+        part = _moved(_single(rng, source, form).lines, 0.0, 0.0, lines)
+        scale = min(1.25, max(0.8, wide / max(line.x1 for line in part)))
+        tall = min(max(foot - y, 8 * size), (part[-1].base + 0.1) / (last - first) + 0.5 * size)
+        end = y
+        for line in part:
+            column, below = divmod(line.base, tall)
+            if column < last - first:
+                lines.append(_shifted(line, left + (first + column) * step, y + below, scale))
+                end = max(end, y + below)
+        return end
+
+    def fill(first: int, last: int, y: float, foot: float) -> float:
+        while foot - y > 12 * size:
+            end = min(foot, y + rng.uniform(0.15, 0.8) * high)
+            if last - first > 1 and rng.random() < 0.35:
+                middle = rng.randint(first + 1, last - 1)
+                y = max(fill(first, middle, y, end), fill(middle, last, y, end))
+            else:
+                y = article(first, last, y, end)
+            y += rng.uniform(1.5, 3.0) * size
+        return y
+
+    top = headline(0, count, left, rng.uniform(3, 6), "title") if rng.random() < 0.6 else left
+    foot = fill(0, count, top + 2 * size, top + high)
+    return LinePage(genre="articles", width_pt=width, height_pt=foot + left, lines=tuple(lines))
+
+
+def _shifted(line: TrueLine, x: float, base: float, scale: float) -> TrueLine:
+    """Returns a line with its origin at x and its baseline at base, as wide as this share."""
+    words = tuple((x + scale * a, x + scale * b) for a, b in line.words)
+    return replace(line, x0=words[0][0], x1=words[-1][1], words=words, base=base)
+
+
+def _entries(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a catalogue's page: entries with a number at the left and a price at the right, under centred names."""
+    width, size = rng.uniform(300, 600), rng.uniform(7.0, 12.0)
+    left, right = rng.uniform(0.06, 0.15) * width, width * rng.uniform(0.85, 0.95)
+    indent, y, number = left + rng.uniform(2.0, 5.0) * size, rng.uniform(3, 12) * size, rng.randint(1, 900)
+    leading, category, lines = rng.uniform(1.15, 1.6) * size, source.text.category(rng), list[TrueLine]()
+    priced, numbered, named = rng.choice([1.0, 0.8, 0.5]), rng.choice([1.0, 0.8, 0.0]), rng.random() * 0.5
+    dots = rng.random() < 0.2
+
+    def put(text: str, x: float, room: float, block: int, role: str) -> float:
+        return _put(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
+
+    for block in range(rng.randint(5, 35)):
+        if rng.random() < named:
+            y += rng.uniform(0, 0.8) * size
+            x = left + rng.uniform(0.1, 0.3) * (right - left)
+            put(source.text.phrase(rng, category, rng.randint(2, 6)), x, right, 2 * block, "heading 3")
+            y += leading
+        if rng.random() < numbered:
+            put(f"{number}.", left, indent, 2 * block + 1, "list item")
+            number += 1
+        end = indent
+        for row in range(rng.choice([1, 1, 1, 2, 3])):
+            y += leading if row else 0.0
+            text = source.text.phrase(rng, category, rng.randint(1, 12))
+            end = put(text, indent, right - 4.5 * size, 2 * block + 1, "list item")
+        if rng.random() < priced:
+            price = f"{rng.randint(1, 4000)}" + rng.choice(["", "", ".50", ".—"])
+            at = right - 0.55 * size * len(price)
+            room = int((at - end) / (0.3 * size)) - 3
+            price = "." * room + " " + price if dots and room > 2 else price
+            put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
+        y += leading
+    return LinePage(genre="entries", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))

@@ -1,7 +1,7 @@
 """Endless batches of pages of lines with their truth, for worker processes to compose; and what is learned of them."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -69,11 +69,22 @@ def _truth(page: LinePage) -> np.ndarray:
 class ComposedPages(IterableDataset[StructureBatch]):
     """Batches of pages of like length. folder: of a corpus. uses: how often a page comes, each time found otherwise.
 
-    pairs: about how many pairs of lines a batch has. gathered: pages that are sorted by their length at a time.
+    pairs: about how many pairs of lines a batch has. without: names of genres that do not come. gathered: pages that
+    are sorted by their length at a time.
     """
 
-    def __init__(self, folder: Path, *, seed: int, uses: int, pairs: int, gathered: int = 192) -> None:
-        self.folder, self.seed, self.uses, self.pairs, self.gathered = folder, seed, uses, pairs, gathered
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        seed: int,
+        uses: int,
+        pairs: int,
+        without: Collection[str] = (),
+        gathered: int = 192,
+    ) -> None:
+        self.folder, self.seed, self.uses, self.pairs = folder, seed, uses, pairs
+        self.without, self.gathered = without, gathered
 
     def __iter__(self) -> Iterator[StructureBatch]:
         worker = torch.utils.data.get_worker_info()
@@ -85,7 +96,7 @@ class ComposedPages(IterableDataset[StructureBatch]):
         while True:
             pages: list[LinePage] = []
             while len(pages) < gathered:
-                pages += line_pages(rng, source, uses=self.uses)
+                pages += line_pages(rng, source, uses=self.uses, without=self.without)
             gathered = self.gathered
             pages.sort(key=lambda page: len(page.lines))
             parts = list(_parts(pages, self.pairs))

@@ -8,6 +8,7 @@ Writes structure.safetensors every two minutes. Of the corpus only texts and typ
 import argparse
 import json
 import random
+from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from ocr.line_networks.structure_net import StructureNet, StructureSizes
 from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
+from ocr.training.pages.genres import GENRES
 from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, decoded
@@ -36,12 +38,14 @@ def read(net: StructureNet, page: LinePage) -> LineStructure:
     return decoded(page, roles[0].float().cpu().numpy(), pairs[0].float().cpu().numpy())
 
 
-def held_pages(source: LineSource, count: int, *, held_out: bool) -> list[LinePage]:
-    """Returns pages that are the same for every training; held_out: of the genres held out."""
+def held_pages(
+    source: LineSource, count: int, *, without: Collection[str] = (), only: Collection[str] = ()
+) -> list[LinePage]:
+    """Returns pages that are the same for every training of these genres. without, only: as line_pages takes them."""
     pages: list[LinePage] = []
     seed = _HELD_SEED
     while len(pages) < count:
-        pages += line_pages(random.Random(seed), source, held_out=held_out)
+        pages += line_pages(random.Random(seed), source, without=without, only=only)
         seed += 1
     return pages
 
@@ -91,13 +95,14 @@ def main() -> None:
         if args.muon
         else torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
     )
-    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs)
+    composed = ComposedPages(
+        args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, without=args.held_out
+    )
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
     source = LineSource(args.data, "valid")
-    held = {
-        "genres known": held_pages(source, args.held_pages, held_out=False),
-        "genres held out": held_pages(source, args.held_pages // 2, held_out=True),
-    }
+    held = {"genres known": held_pages(source, args.held_pages, without=args.held_out)}
+    if args.held_out:
+        held["genres held out"] = held_pages(source, args.held_pages // 2, only=args.held_out)
     pool = PagePool(stream, args.pool, args.echo)
 
     def losses() -> Losses:
@@ -138,6 +143,9 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--echo", type=float, default=3.0, help="how often a batch is used on average")
     made.add_argument("--pool", type=int, default=400, metavar="BATCHES", help="that batches are chosen from")
     made.add_argument("--held-pages", type=int, default=160, help="pages that are read every two minutes")
+    made.add_argument(
+        "--held-out", nargs="*", default=[], choices=[genre.name for genre in GENRES], metavar="NAMES"
+    )
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
