@@ -17,9 +17,8 @@ Floats = npt.NDArray[np.float32]
 NUM_FEATURES, NUM_PAIR = 17, 10
 HEAD, TAIL = 16, 8  # letters at a line's start and end that are seen
 _ASCII, _FIRST = 95, 32
-NUM_LETTERS = (
-    _ASCII + 6
-)  # none, printable ASCII, and bullets, dashes, quotes, digits and letters of other kinds, the rest
+# None, printable ASCII, and bullets, dashes, quotes, digits and letters of other kinds, the rest.
+NUM_LETTERS = _ASCII + 6
 _OTHERS = (("•◦▪■●○→✓★‣▶∗·□☐☑»∘", 1), ("–—−‐", 2), ("“”‘’„«", 3))
 
 
@@ -83,7 +82,7 @@ def _shares(text: str) -> tuple[float, ...]:
 @cache
 def letter_class(char: str) -> int:
     """Returns a character's class: of an accented letter that of its letter without the accent."""
-    for number, marks in ((number, marks) for marks, number in _OTHERS):
+    for marks, number in _OTHERS:
         if char in marks:
             return _ASCII + number
     plain = unicodedata.normalize("NFKD", char)[0]

@@ -14,7 +14,8 @@ from ocr.training.pages.words.text import TextSource
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import ROLES, Place, TrueLine, true_lines
 
-_NESTED, _BOXES, _ARTICLES, _ENTRIES = 0.2, 0.08, 0.1, 0.05  # shares of pages
+_SHARES = {"nested": 0.2, "boxes": 0.08, "articles": 0.1, "entries": 0.05}  # of pages
+NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.08  # of the parts of nested pages
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 _FEWEST, _MOST = 2, 450  # lines of a page
@@ -49,36 +50,29 @@ class LineSource(PageSource):
 
 
 def line_pages(
-    rng: random.Random,
-    source: PageSource,
-    *,
-    uses: int = 1,
-    without: Collection[str] = (),
-    only: Collection[str] = (),
+    rng: random.Random, source: PageSource, *, uses: int = 1, genres: Collection[str] = NAMES
 ) -> list[LinePage]:
     """Returns one page as found several times, each time otherwise; none where it cannot be used.
 
-    without: names of genres that do not come. only: names of those that come alone; none for all.
+    genres: the names of those that may come, of NAMES; one at least of GENRES.
     """
     try:
-        page = composed_page(rng, source, without=without, only=only)
+        page = composed_page(rng, source, genres)
     except USELESS_DRAW:
         return []
     seen = (replace(page, lines=tuple(found(rng, page.lines, page.width_pt))) for _ in range(uses))
     return [each for each in seen if _FEWEST <= len(each.lines) <= _MOST]
 
 
-def composed_page(
-    rng: random.Random, source: PageSource, *, without: Collection[str] = (), only: Collection[str] = ()
-) -> LinePage:
+def composed_page(rng: random.Random, source: PageSource, genres: Collection[str] = NAMES) -> LinePage:
     """Returns a page's lines as typeset. Raises what USELESS_DRAW names."""
-    kind = 1.0 if only else rng.random()
-    for make, share in ((_nested, _NESTED), (_boxes, _BOXES), (_articles, _ARTICLES), (_entries, _ENTRIES)):
-        if kind < share:
-            return make(rng, source)
-        kind -= share
+    makers = (_nested, _boxes, _articles, _entries)
+    shares = [share if name in genres else 0.0 for name, share in _SHARES.items()]
+    [make] = rng.choices((*makers, None), (*shares, 1 - sum(_SHARES.values())))
+    if make:
+        return make(rng, source)
     form = draw_form(rng)
-    while form.genre.name in without or (only and form.genre.name not in only):
+    while form.genre.name not in genres:
         form = draw_form(rng)
     return _single(rng, source, form)
 
@@ -143,11 +137,7 @@ def _moved(part: Sequence[TrueLine], x: float, top: float, before: Sequence[True
     table = max((line.place.table for line in before), default=0) + 1
     return [
         replace(
-            line,
-            x0=line.x0 + right,
-            x1=line.x1 + right,
-            base=line.base + down,
-            words=tuple((a + right, b + right) for a, b in line.words),
+            _shifted(line, right, line.base + down, 1.0),
             place=replace(
                 line.place,
                 block=line.place.block + block,

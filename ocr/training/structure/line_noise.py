@@ -14,11 +14,8 @@ _ENDS, _BASE = 0.15, 0.05  # how far ends and baselines are off
 _SIZE = 0.06  # how far type sizes are, as a share
 _SAME_ROW = 0.3  # baselines nearer are of one row
 _TORN, _LOST = 0.01, 0.005  # shares of lines
-_FUSING, _FUSED, _FUSED_GAP = (
-    0.15,
-    0.25,
-    3.0,
-)  # shares of pages and of their white up to this that a line runs over
+# Shares of pages and of their white up to this that a line runs over.
+_FUSING, _FUSED, _FUSED_GAP = 0.15, 0.25, 3.0
 _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 
 

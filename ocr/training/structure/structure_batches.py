@@ -69,22 +69,15 @@ def _truth(page: LinePage) -> np.ndarray:
 class ComposedPages(IterableDataset[StructureBatch]):
     """Batches of pages of like length. folder: of a corpus. uses: how often a page comes, each time found otherwise.
 
-    pairs: about how many pairs of lines a batch has. without: names of genres that do not come. gathered: pages that
-    are sorted by their length at a time.
+    pairs: about how many pairs of lines a batch has. genres: as line_pages takes them. gathered: pages that are
+    sorted by their length at a time.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        uses: int,
-        pairs: int,
-        without: Collection[str] = (),
-        gathered: int = 192,
+        self, folder: Path, *, seed: int, uses: int, pairs: int, genres: Collection[str], gathered: int = 192
     ) -> None:
         self.folder, self.seed, self.uses, self.pairs = folder, seed, uses, pairs
-        self.without, self.gathered = without, gathered
+        self.genres, self.gathered = genres, gathered
 
     def __iter__(self) -> Iterator[StructureBatch]:
         worker = torch.utils.data.get_worker_info()
@@ -96,7 +89,7 @@ class ComposedPages(IterableDataset[StructureBatch]):
         while True:
             pages: list[LinePage] = []
             while len(pages) < gathered:
-                pages += line_pages(rng, source, uses=self.uses, without=self.without)
+                pages += line_pages(rng, source, uses=self.uses, genres=self.genres)
             gathered = self.gathered
             pages.sort(key=lambda page: len(page.lines))
             parts = list(_parts(pages, self.pairs))

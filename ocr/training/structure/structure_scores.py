@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -139,11 +139,5 @@ def decoded(page: LinePage, roles: Floats, pairs: Floats) -> LineStructure:
     mixed = np.random.default_rng(0).permutation(len(places))
     said = structure_of(roles[mixed], pairs[:, mixed][:, :, mixed], places[mixed], _TABULAR)
     own = np.argsort(mixed)
-    return LineStructure(
-        order=mixed[said.order],
-        blocks=said.blocks[own],
-        roles=said.roles[own],
-        rows=said.rows[own],
-        columns=said.columns[own],
-        doubt=said.doubt,
-    )
+    named = {name: getattr(said, name)[own] for name in ("blocks", "roles", "rows", "columns")}
+    return replace(said, order=mixed[said.order], **named)

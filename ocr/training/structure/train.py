@@ -21,7 +21,7 @@ from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.genres import GENRES
-from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
+from ocr.training.structure.composed_lines import NAMES, LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import ROLES
@@ -38,14 +38,12 @@ def read(net: StructureNet, page: LinePage) -> LineStructure:
     return decoded(page, roles[0].float().cpu().numpy(), pairs[0].float().cpu().numpy())
 
 
-def held_pages(
-    source: LineSource, count: int, *, without: Collection[str] = (), only: Collection[str] = ()
-) -> list[LinePage]:
-    """Returns pages that are the same for every training of these genres. without, only: as line_pages takes them."""
+def held_pages(source: LineSource, count: int, genres: Collection[str]) -> list[LinePage]:
+    """Returns pages that are the same for every training of these genres."""
     pages: list[LinePage] = []
     seed = _HELD_SEED
     while len(pages) < count:
-        pages += line_pages(random.Random(seed), source, without=without, only=only)
+        pages += line_pages(random.Random(seed), source, genres=genres)
         seed += 1
     return pages
 
@@ -95,14 +93,13 @@ def main() -> None:
         if args.muon
         else torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
     )
-    composed = ComposedPages(
-        args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, without=args.held_out
-    )
+    known = NAMES - set(args.held_out)
+    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, genres=known)
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
     source = LineSource(args.data, "valid")
-    held = {"genres known": held_pages(source, args.held_pages, without=args.held_out)}
+    held = {"genres known": held_pages(source, args.held_pages, known)}
     if args.held_out:
-        held["genres held out"] = held_pages(source, args.held_pages // 2, only=args.held_out)
+        held["genres held out"] = held_pages(source, args.held_pages // 2, args.held_out)
     pool = PagePool(stream, args.pool, args.echo)
 
     def losses() -> Losses:
@@ -144,7 +141,7 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--pool", type=int, default=400, metavar="BATCHES", help="that batches are chosen from")
     made.add_argument("--held-pages", type=int, default=160, help="pages that are read every two minutes")
     made.add_argument(
-        "--held-out", nargs="*", default=[], choices=[genre.name for genre in GENRES], metavar="NAMES"
+        "--held-out", nargs="*", default=[], choices=sorted(genre.name for genre in GENRES), metavar="NAMES"
     )
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--seed", type=int, default=0)

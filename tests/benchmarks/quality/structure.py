@@ -24,7 +24,7 @@ from ocr.line_reader.structure_network import StructureNetwork
 from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW
-from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
+from ocr.training.structure.composed_lines import NAMES, LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import tokens_of
 from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines
@@ -86,8 +86,8 @@ def lined_pages(source: LineSource) -> Iterator[LinePage]:
     """Yields pages of lines as a finder finds them, always the same ones; every third of the genres held out."""
     for seed in range(_SEED, 10 * _SEED):
         rng = random.Random(seed)
-        held = rng.random() < _HELD_SHARE
-        yield from line_pages(rng, source, **{"only" if held else "without": HELD_OUT})
+        genres = HELD_OUT if rng.random() < _HELD_SHARE else NAMES - HELD_OUT
+        yield from line_pages(rng, source, genres=genres)
 
 
 def drawn_pages(source: LineSource, weights: Path) -> Iterator[LinePage]:
