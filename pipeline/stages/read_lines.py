@@ -128,7 +128,10 @@ def _with_faint(
 
 
 def _is_better(line: ReadLine, before: Sequence[ReadLine]) -> bool:
-    """Returns whether more letters are likely to be right in a line than in those that were found where it stands."""
+    """Returns whether more letters are likely to be right in a line than in those that were found where it stands.
+
+    Where these are pieces of it, a letter at each cut may have been read twice.
+    """
     box = line.line.box
     there = [
         read for read in before if max(shared(read.line.box, box), shared(box, read.line.box)) > _COVERED
@@ -136,7 +139,7 @@ def _is_better(line: ReadLine, before: Sequence[ReadLine]) -> bool:
     likely, likely_before = (
         sum(read.num_letters * read.confidence for read in lines) for lines in ([line], there)
     )
-    return likely > likely_before
+    return likely + max(0, len(there) - 1) > likely_before
 
 
 def _are_torn(lines: Sequence[ReadLine]) -> bool:

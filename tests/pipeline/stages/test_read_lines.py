@@ -16,7 +16,7 @@ from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.read_lines import find_words, read_lines
+from pipeline.stages.read_lines import _is_better, find_words, read_lines
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.types import Page, RenderedPage
@@ -284,6 +284,21 @@ def test_faint_lines_that_are_read_worse_once_they_are_dark_stay_as_they_were(
     parsed = read_lines(page, reader).parsed
     assert parsed is not None
     assert parsed.text.split() == " ".join(NOTICE).split()
+
+
+def test_a_whole_line_is_better_than_its_pieces_whose_letters_at_cuts_were_read_twice() -> None:
+    def read(text: str, left: int, right: int) -> ReadLine:
+        line = TextLine(left=left, right=right, baseline=np.full(right - left, 50, np.float32), size=30.0)
+        return ReadLine(line=line, text=text, confidence=1.0)
+
+    pieces = [
+        read("Claims withi", 76, 262),
+        read("in", 270, 296),
+        read("sever", 304, 381),
+        read("n days", 384, 480),
+    ]
+    assert _is_better(read("Claims within seven days", 76, 480), pieces)
+    assert not _is_better(read("Claims within seven", 76, 480), pieces)
 
 
 def test_white_print_below_a_dark_banner_on_a_transparent_ground_is_read(
