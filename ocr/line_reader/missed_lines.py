@@ -73,8 +73,8 @@ _ON_OTHERS = 0.5
 _SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
 # A number beside a line may have fewer digits: so far from it and from its baseline, and so high, in type sizes.
 _NEAR, _LEVEL, _DIGITS = 4.0, 0.15, (0.5, 0.95)
-# A lengthened line is read so surely, and by no more less surely than before.
-_LENGTHENED, _LESS_SURE = 0.85, 0.1
+# A lengthened line is read so surely, by no more less surely than before, and each word that it gains so surely.
+_LENGTHENED, _LESS_SURE, _GAINED = 0.85, 0.1, 0.8
 # A page is doubtful for a line that was read so surely and has so many letters and digits.
 _LIKELY, _LIKELY_STRANGE = (0.75, 8), (0.85, 6)
 
@@ -417,9 +417,14 @@ def _stands_on_others(line: TextLine, lines: Iterable[ReadLine]) -> bool:
 
 
 def _is_more(longer: ReadLine, before: ReadLine) -> bool:
-    """Returns whether a lengthened line was read as surely, and with more letters."""
-    least = max(_LENGTHENED, before.confidence - _LESS_SURE)
-    return longer.confidence > least and longer.num_letters > before.num_letters
+    """Returns whether a lengthened line was read as surely, with more letters, none of them a pen's or a stamp's."""
+    least, line = max(_LENGTHENED, before.confidence - _LESS_SURE), before.line
+    gained = (word for word in longer.words if word.left < line.left or word.right > line.right)
+    return (
+        longer.confidence > least
+        and longer.num_letters > before.num_letters
+        and all(word.confidence > _GAINED for word in gained)
+    )
 
 
 def _is_beside(row: Box, lines: Iterable[ReadLine]) -> bool:

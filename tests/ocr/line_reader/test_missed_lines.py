@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 from ocr.imaging.pieces import Piece
 from ocr.line_reader import missed_lines
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
-from ocr.line_reader.missed_lines import PageInk, with_missed
+from ocr.line_reader.missed_lines import PageInk, _is_more, with_missed
 from ocr.line_reader.reading import darkness_of
 from tests.ocr.line_reader.printed import printed, shipped
 
@@ -403,3 +403,15 @@ def test_a_justified_line_does_not_go_on_in_another_column() -> None:
     outside = ink.outside([part])
     assert ink.goes_on(outside, its, 0.0, (0.8, 1.1)) == (90, 402)
     assert ink.goes_on(outside, its, 0.0, (1.6, 1.6))[1] == pytest.approx(900, abs=8)
+
+
+@pytest.mark.parametrize(("confidence", "is_taken"), [(0.95, True), (0.55, False)])
+def test_a_line_does_not_go_on_in_marks_beside_it(confidence: float, is_taken: bool) -> None:
+    line = TextLine(left=100, right=400, baseline=np.full(300, 50, np.float32), size=30.0)
+    before = ReadLine(line=line, text="1939 domestic notes", confidence=0.99)
+    words = tuple(
+        LineWord(text=text, left=left, right=left + 60, confidence=sure)
+        for text, left, sure in (("2k", 20, confidence), ("1939", 110, 0.99))
+    )
+    longer = replace(before, line=replace(line, left=20, baseline=np.full(380, 50, np.float32)), words=words)
+    assert _is_more(replace(longer, text="2k 1939 domestic notes", confidence=0.96), before) == is_taken
