@@ -117,9 +117,10 @@ def _is_parted(lines: Sequence[Line], xs: Sequence[float], ys: Sequence[float]) 
 def with_rows(cells: Sequence[Cell], lines: Sequence[Line]) -> Iterator[Cell]:
     """Yields the cells, those of a row that holds a table's rows without rules between them divided."""
     num_rows, added = max(cell.row + cell.num_rows for cell in cells), 0
+    may_be = num_rows <= _MOST_RULED and all(cell.num_rows == 1 for cell in cells)
     for row in range(num_rows):
         own = [cell for cell in cells if cell.row == row]
-        starts = _starts(own, lines) if num_rows <= _MOST_RULED else []
+        starts = _starts(own, lines) if may_be else []
         edges = [min(cell.box[1] for cell in own), *starts, max(cell.box[3] for cell in own)] if own else []
         for number, (top, bottom) in enumerate(pairwise(edges)):
             for cell in own:

@@ -58,6 +58,8 @@ def test_rows_of_numbers_without_rules_between_are_rows() -> None:
     lines = [*TEXT, *(line(f"item {base} 4", base, 0, 1, 2) for base in rows)]
     found = places(lines, rules, down(*XS, y1=280.0))
     assert found == [(y, x, 1, 1) for y in range(4) for x in range(3)]
+    spanned = [*across(100.0, 280.0), *across(140.0, x0=XS[1])]
+    assert len(places(lines, spanned, down(*XS, y1=280.0))) == 5
     prose = [*TEXT, *(line("some words", base, 0, 1, 2) for base in rows)]
     assert len(places(prose, rules, down(*XS, y1=280.0))) == 6
 
