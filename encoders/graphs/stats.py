@@ -1,5 +1,6 @@
 """Counters of what the graphs did, for each path."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -83,6 +84,15 @@ class PathStats:
             "capture_seconds": round(self.capture_seconds, 2),
             "graph_mib": round(self.graph_bytes / 2**20, 1),
         }
+
+
+def merged(runs: Iterable[Mapping[str, PathStats]]) -> dict[str, PathStats]:
+    """Returns the sum of several runs' statistics, by path."""
+    sums: dict[str, PathStats] = {}
+    for run in runs:
+        for path, stats in run.items():
+            sums[path] = sums[path].merge(stats) if path in sums else stats
+    return sums
 
 
 def _united(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:

@@ -12,6 +12,7 @@ from typing import Any
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import Answer, Failed, FromWorker, StopNow, ToWorker
 from pipeline.config.schema import Config
+from pipeline.device.gpu_meter import visible_gpus
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
 from pipeline.ingest.workers.failed_tasks import death
 from pipeline.stop import Stop
@@ -31,7 +32,7 @@ class LocalWorkers(WorkerBackend):
 
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts a process with its share of the machine."""
-        gpu = None if self._num_gpus == 0 else _visible(slot % self._num_gpus)
+        gpu = None if self._num_gpus == 0 else visible_gpus(self._num_gpus)[slot % self._num_gpus]
         peer = _Process(
             slot, shared_out(config, self.size, replicas=self._replicas), run_id, settings_hash, gpu
         )
@@ -65,12 +66,6 @@ def count_gpus() -> int:
     import torch
 
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
-
-
-def _visible(gpu: int) -> str:
-    """Returns the name of a GPU of those that this process may use."""
-    names = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return str(gpu) if not names else names.split(",")[gpu]
 
 
 class _Process(Peer):

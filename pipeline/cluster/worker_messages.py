@@ -5,9 +5,9 @@ What all workers report at their ends is merged here.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
+from encoders.graphs.stats import merged
 from pipeline.meter import StageUse
 from pipeline.reports.durations import Durations
 from pipeline.run.ending import ModelFigures
@@ -106,8 +106,6 @@ def merged_stages(reports: Sequence[Report]) -> list[StageUse]:
 def merged_figures(reports: Sequence[Report]) -> ModelFigures:
     """Returns what all workers' models did: the longest loading, and the sums of what was written."""
     all_ = [report.did for report in reports]
-    encoders = [did.encoder for did in all_ if did.encoder is not None]
-    paths = dict.fromkeys(name for its in encoders for name in its)
     busy = [did.gpu_busy for did in all_ if did.gpu_busy is not None]
     return ModelFigures(
         load_s=max((did.load_s for did in all_), default=0.0),
@@ -115,11 +113,6 @@ def merged_figures(reports: Sequence[Report]) -> ModelFigures:
         num_tokens=sum(did.num_tokens for did in all_),
         num_steps=sum(did.num_steps for did in all_),
         gpu_busy=sum(busy) / len(busy) if busy else None,
-        encoder={
-            name: reduce(lambda one, other: one.merge(other), [its[name] for its in encoders if name in its])
-            for name in paths
-        }
-        if encoders
-        else None,
+        encoder=merged(did.encoder for did in all_ if did.encoder is not None) or None,
         read_on=next((did.read_on for did in all_ if did.read_on), ""),
     )

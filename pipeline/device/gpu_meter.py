@@ -6,6 +6,7 @@ then its current state stands for the interval.
 """
 
 import logging
+import os
 import threading
 import time
 from dataclasses import dataclass
@@ -140,8 +141,14 @@ class GpuMeter:
         return float(self._nvml.nvmlDeviceGetUtilizationRates(self._handle).gpu) / 100
 
 
-def least_gpu_bytes(nvml: Any = None) -> int | None:
-    """Returns the memory of the machine's smallest GPU, None where its driver does not tell. nvml: see GpuMeter."""
+def visible_gpus(number: int | None = None) -> list[str]:
+    """Returns the GPUs that CUDA may see, as CUDA_VISIBLE_DEVICES names them. number: of them, None to ask for it."""
+    names = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return names.split(",") if names else [str(gpu) for gpu in range(number or len(gpu_bytes()) or 1)]
+
+
+def gpu_bytes(nvml: Any = None) -> list[int]:
+    """Returns the memory of each of the machine's GPUs, none where their driver does not tell. nvml: see GpuMeter."""
     try:
         nvml = nvml or _nvml()
         nvml.nvmlInit()
@@ -150,8 +157,8 @@ def least_gpu_bytes(nvml: Any = None) -> int | None:
         nvml.nvmlShutdown()
     except Exception as error:
         LOGGER.debug("the GPUs' memory is not known: %s", error)
-        return None
-    return min(found, default=None)
+        return []
+    return found
 
 
 def _nvml() -> Any:

@@ -2,6 +2,7 @@
 
 import logging
 import multiprocessing
+import os
 import socket
 import tempfile
 import threading
@@ -31,18 +32,19 @@ class LineDevice:
     """A process that owns the GPU and serves a line reader's networks. For any thread.
 
     folder: with the reader's files. device: "auto" for a GPU where there is one, "cuda", or "cpu", which serves from
-    there, as tests do. settings: of the graph manager. served: what the process is, None unless it serves. stats: of
-    both paths, and gpu: how busy it was, once it is closed.
+    there, as tests do. settings: of the graph manager. visible: the GPU as CUDA_VISIBLE_DEVICES names it, "" for the
+    first. served: what the process is, None unless it serves. stats: of both paths, and gpu: how busy it was, once it
+    is closed.
     """
 
-    def __init__(self, folder: Path, device: str, settings: GraphSettings) -> None:
+    def __init__(self, folder: Path, device: str, settings: GraphSettings, visible: str = "") -> None:
         self.served: Served | None = None
         self.stats: Mapping[str, PathStats] | None = None
         self.gpu: GpuReading | None = None
-        self._asked = folder, device, settings
+        self._asked, self._visible = (folder, device, settings), visible
         self._starting = threading.Lock()
         self._process: SpawnProcess | None = None
-        self._is_closed = self._has_told = False
+        self._is_closed = self._has_ended = self._has_told = False
         self._loading: Future[Served] = Future()
 
     @property
@@ -56,7 +58,8 @@ class LineDevice:
         return self.address() if self._loading.done() else ""
 
     def address(self) -> str:
-        """Starts the process if need be, and returns where it serves once it does; "" where lines are read without it.
+        """Starts the process if need be, and returns where it serves once it does; "" where lines are read without it,
+        as once the process has ended.
 
         Raises: ConfigError, DeviceUnusableError for a GPU that was asked for and cannot be used; CheckpointError.
         """
@@ -70,9 +73,9 @@ class LineDevice:
         except Exception as error:
             if self._asked[1] == "cuda":
                 raise
-            self._tell(f"the GPU cannot be used, so lines are read on the CPU: {error}")
+            self._tell(f"a GPU cannot be used, so lines are read without it: {error}")
             return ""
-        if served.device != "cuda" and self._asked[1] != "cpu":
+        if self._has_ended or (served.device != "cuda" and self._asked[1] != "cpu"):
             return ""
         self.served = served
         return self._address
@@ -105,7 +108,8 @@ class LineDevice:
         with socket.socket(socket.AF_UNIX) as listener, other:
             listener.bind(self._address)
             listener.listen(_BACKLOG)
-            arguments = listener, other, str(folder), device, settings, LOGGER.getEffectiveLevel()
+            level = LOGGER.getEffectiveLevel()
+            arguments = self._visible, listener, other, str(folder), device, settings, level
             # Imported by its name, so that this process does without torch.
             self._process = context.Process(target=_serve, args=arguments, name="lines", daemon=True)
             self._process.start()
@@ -129,11 +133,12 @@ class LineDevice:
                     self._loading.set_exception(message)
         self.gpu = None if meter is None else meter.reading()
         process.join(_END_S)
-        how = f"the process with the line reader on the GPU ended ({death(process.exitcode)})"
+        self._has_ended = True
+        how = f"the process with the line reader on a GPU ended ({death(process.exitcode)})"
         if not self._loading.done():
             self._loading.set_exception(DeviceUnusableError(how))
         elif self.served is not None and not self._is_closed:
-            self._tell(f"{how}; lines are read on the CPU from here on")
+            self._tell(f"{how}; lines are read without it from here on")
 
     def _received(self) -> Any:
         """Returns the next message, None once the process is gone."""
@@ -148,7 +153,9 @@ class LineDevice:
             LOGGER.warning(message)
 
 
-def _serve(*arguments: Any) -> None:
+def _serve(visible: str, *arguments: Any) -> None:
+    if visible:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible
     from pipeline.device.line_server import serve
 
     serve(*arguments)

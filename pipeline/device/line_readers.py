@@ -5,7 +5,7 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -35,8 +35,8 @@ Result = TypeVar("Result")
 LOGGER = logging.getLogger("ocrbatch")
 # Far more than the fullest page takes on a busy machine.
 _LIMIT_S = 600.0
-# A GPU that was not asked for is woken with this page: its process takes some 5 CPU seconds to start, and spares less
-# than one a page.
+# A GPU that was not asked for is woken with this page, the second with twice this, and so on: its process takes some 5
+# CPU seconds to start, and spares less than one a page.
 _FEW_PAGES = 16
 # These processes read no files, so they leak little.
 _PAGES_PER_PROCESS = 20_000
@@ -46,9 +46,9 @@ class LineReaders(TaskPool):
     """Processes that read pages line by line; they start with start() or the first page.
 
     folder: with the line reader's files. number: of processes. memory_bytes: what each may allocate, None for no limit.
-    stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself. device: runs
-    their networks on a GPU, if there is one, and of a few pages only if it was asked for; None where each process runs
-    its own.
+    stage: how reports call what they do. niceness: of the processes, 0 for as urgent as the run itself. devices: run
+    their networks on GPUs, each its share of the pages, and of a few pages only if it was asked for; none where each
+    process runs its own.
     arena: the shared memory in which pages' pixels may lie, to be set before the first page.
     """
 
@@ -60,9 +60,9 @@ class LineReaders(TaskPool):
         *,
         stage: str = "lines",
         niceness: int = 0,
-        device: LineDevice | None = None,
+        devices: Sequence[LineDevice] = (),
     ) -> None:
-        self.device = device
+        self.devices = devices
         self.meter = Meter()
         super().__init__(
             max_workers=number,
@@ -97,8 +97,9 @@ class LineReaders(TaskPool):
 
         Raises: WorkersError; as LineDevice.address does.
         """
-        if self.device is not None and not self.device.is_optional:
-            self._initargs = *self._initargs[:-1], self.device.address()
+        for device in self.devices:
+            if not device.is_optional:
+                self._initargs = *self._initargs[:-1], device.address()
         return super()._pool()
 
     @property
@@ -121,11 +122,18 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
-        address = ""
-        if self.device is not None and self.device.is_optional:
-            self._num_asked += 1
-            address = self.device.address_by_now() if self._num_asked > _FEW_PAGES else ""
-        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()), address)
+        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()), self._address())
+
+    def _address(self) -> str:
+        """Returns where the networks of the next page are served, on all GPUs in turn; "" while they are on none."""
+        self._num_asked += 1
+        awake = [
+            device
+            for number, device in enumerate(self.devices, 1)
+            if not device.is_optional or self._num_asked > number * _FEW_PAGES
+        ]
+        served = [address for device in awake if (address := device.address_by_now())]
+        return served[self._num_asked % len(served)] if served else ""
 
     def words(self, rendered: RenderedPage) -> Future[SeenWords]:
         """Returns the future of the words seen on a page, none where that fails. rendered: with its ink.
@@ -168,8 +176,8 @@ class LineReaders(TaskPool):
 
     def close(self) -> None:
         """Ends the processes and gives up the pages that are not read yet."""
-        if self.device is not None:
-            self.device.close()
+        for device in self.devices:
+            device.close()
         self.__exit__(None, None, None)
 
 

@@ -10,7 +10,7 @@ from pipeline.config.encoder_section import line_settings
 from pipeline.config.schema import Config, other_models, reads_lines, tile_settings, with_model
 from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
-from pipeline.device.startup.loading import is_gpu_likely, line_readers, load_model, word_readers
+from pipeline.device.startup.loading import line_gpus, line_readers, load_model, word_readers
 from pipeline.device.threads.page_reader import PageReader
 
 if TYPE_CHECKING:
@@ -73,10 +73,12 @@ def _lines(config: Config) -> LineReaders | None:
     if not reads_lines(config):
         return None
     folder, memory_bytes = find_directory(config.model) / LINES, config.render.worker_memory_mb << 20
-    device = (
-        LineDevice(folder, config.device, line_settings(config.encoder)) if is_gpu_likely(config) else None
-    )
-    return LineReaders(folder, line_readers(config), memory_bytes, device=device)
+    settings = line_settings(config.encoder)
+    devices = [
+        LineDevice(folder, "auto" if number else config.device, settings, visible)  # one is enough to go on
+        for number, visible in enumerate(line_gpus(config))
+    ]
+    return LineReaders(folder, line_readers(config), memory_bytes, devices=devices)
 
 
 def _words(config: Config) -> LineReaders | None:

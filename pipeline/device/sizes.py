@@ -9,6 +9,7 @@ ENCODE_PAGES = {"cpu": 1, "cuda": 32}
 
 # A page's views take 3 MB and 1.2 MB more for each tile: at about 10 MB a page, 390 pages.
 _INFLIGHT_MB, _INFLIGHT_GPU_MB, _INFLIGHT_SHARE = 512, 4096, 0.25
+_LINE_READER_MB = 20  # the page that is read and some that wait: A4 in grey takes 4 MB at 200 dpi, 9 at 300
 _KV_SHARE = 0.5  # of the memory that is free, on a CPU
 
 
@@ -23,19 +24,18 @@ def decode_slots(config: Config, device: str) -> int:
     return config.decode.batch_size or DECODE_SLOTS[device]
 
 
-def inflight_mb(config: Config, device: str | None) -> int:
+def inflight_mb(config: Config, device: str | None, line_readers: int = 0) -> int:
     """Returns how many MiB of rendered pages may wait for the model or be in it.
 
-    device: the model's, None while it is not known. With a GPU it is enough to keep all its slots filled, up to a
-    quarter of the memory.
+    device: the model's, None while it is not known. line_readers: how many processes read a page each. It is enough to
+    keep all slots of a GPU filled and all these processes at work, up to a quarter of the memory.
     """
     if config.run.inflight_mb is not None:
         return config.run.inflight_mb
-    if device != "cuda":
-        return _INFLIGHT_MB
     available = available_bytes()
     most = _INFLIGHT_MB if available is None else int(_INFLIGHT_SHARE * available) >> 20
-    return max(_INFLIGHT_MB, min(_INFLIGHT_GPU_MB, most))
+    wanted = _INFLIGHT_GPU_MB if device == "cuda" else _LINE_READER_MB * line_readers
+    return max(_INFLIGHT_MB, min(wanted, most))
 
 
 def kv_bytes(device: str) -> int | None:

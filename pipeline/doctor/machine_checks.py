@@ -21,7 +21,7 @@ from packaging.specifiers import SpecifierSet
 
 from pipeline.config.schema import Config
 from pipeline.device.sizes import inflight_mb
-from pipeline.device.startup.loading import available_cpus, calm_threads, render_workers
+from pipeline.device.startup.loading import available_cpus, calm_threads, line_readers, render_workers
 from pipeline.doctor.examination import Finding, fail, note, ok, size
 from pipeline.ingest.workers.shared_memory import Arena
 
@@ -297,7 +297,7 @@ def available_bytes(root: Path = Path("/")) -> int | None:
 
 
 def _memory(available: int, config: Config) -> Finding:
-    workers, inflight = render_workers(config), inflight_mb(config, None)
+    workers, inflight = render_workers(config), inflight_mb(config, None, line_readers(config))
     needed = _PROGRAM_BYTES + (inflight << 20) + workers * _WORKER_BYTES
     found = f"{size(available)} available, of which a run with the shipped model takes about {size(needed)}"
     if available < needed:

@@ -55,7 +55,7 @@ class RunSummary(InputCounts):
     a retry step, text layer included, then read well.
     num_unread: pages of this run whose text layer was taken without reading them.
     sent_up: pages of this run that a retry step's model read too, by the model's name.
-    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for graphs. read_on: the GPU
+    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for graphs. read_on: the GPUs
     that the line reader used, "" where there was none.
     encoder: statistics of the paths of encoder and line reader, by name; None where none was needed.
     stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pipeline.config.schema import ingest_settings, render_settings, tile_settings, with_model
 from pipeline.device.open_models import Models
 from pipeline.device.sizes import inflight_mb
-from pipeline.device.startup.loading import render_workers
+from pipeline.device.startup.loading import line_readers, render_workers
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter, StageUse, metered_loop
@@ -38,7 +38,8 @@ class Reading:
         self._models = models
         self._passwords = tuple(passwords)
         self._tile = tile_settings(config)
-        self._budget = Budget(inflight_mb(config, None) << 20)
+        readers = 0 if models.lines is None else line_readers(config)
+        self._budget = Budget(inflight_mb(config, None, readers) << 20)
         steps = [self._tile, *(tile_settings(with_model(config, name)) for name in models.others)]
         self._page_bytes = max(map(heaviest_page_bytes, steps))
         self._discovering, self._rendering, self._looping = Meter(), Meter(), Meter()

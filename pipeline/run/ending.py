@@ -3,11 +3,14 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from statistics import fmean
 from typing import TYPE_CHECKING
 
+from encoders.graphs.stats import merged
 from pipeline.device.open_models import Models
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
@@ -64,18 +67,19 @@ class ModelFigures:
 def figures(models: Models) -> ModelFigures:
     """Returns what models in this process did."""
     tokens, steps = zip(*(model.decoded() for model in models.all), strict=True)
-    first, lines = models.first, None if models.lines is None else models.lines.device
-    line_stats = {} if lines is None else lines.stats or {}
-    gpu = first.gpu or (None if lines is None else lines.gpu)
-    served = None if lines is None else lines.served
+    first, lines = models.first, () if models.lines is None else models.lines.devices
+    line_stats = merged(device.stats for device in lines if device.stats)
+    gpus = [first.gpu] if first.gpu else [device.gpu for device in lines if device.gpu]
+    served = [device.served for device in lines if device.served is not None]
+    names = Counter(one.name for one in served)
     return ModelFigures(
-        load_s=first.load_s or (0.0 if served is None else served.load_s),
+        load_s=first.load_s or max((one.load_s for one in served), default=0.0),
         capture_s=first.capture_s + sum(stats.capture_seconds for stats in line_stats.values()),
         num_tokens=sum(tokens),
         num_steps=sum(steps),
-        gpu_busy=None if gpu is None else gpu.busy_share,
+        gpu_busy=fmean(gpu.busy_share for gpu in gpus) if gpus else None,
         encoder={**line_stats, **(first.encoder_stats() or {})} or None,
-        read_on="" if served is None else served.name,
+        read_on=", ".join(name if number == 1 else f"{number} x {name}" for name, number in names.items()),
     )
 
 

@@ -28,6 +28,9 @@ LOGGER = logging.getLogger("ocrbatch")
 # The number of processes for a small model, the size up to which a model is small, and the CPUs this takes.
 _REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
 _LEAST_GPU_BYTES = 16 << 30
+# A GPU that runs the line reader's networks for 16 CPUs is busy for a sixth of the time; one that serves few answers
+# sooner.
+_CPUS_OF_LINE_GPU = 8
 # Each line reader takes 200 MiB of its own.
 _MOST_LINE_READERS = 16
 # Beside a GPU, run.inflight_mb for each page that may be read again at once: 128 pages by default.
@@ -218,14 +221,19 @@ def render_workers(config: Config) -> int:
     return config.render.workers or max(1, min(16, available_cpus() // 2))
 
 
-def is_gpu_likely(config: Config) -> bool:
-    """Returns whether a GPU is to be used and seems to be there. Torch-free.
+def line_gpus(config: Config) -> list[str]:
+    """Returns the GPUs that are to run the line reader's networks, as visible_gpus() names them. Torch-free.
 
-    Raises: ConfigError for a GPU that was asked for where there is no driver for one.
+    There is one for every few CPUs, which have far more to do. Raises: ConfigError for a GPU that was asked for where
+    there is no driver for one.
     """
     if config.device == "cuda" and not _may_have_gpu():
         raise ConfigError("device: cuda was asked for, but this machine has no GPU driver; use auto or cpu")
-    return config.device != "cpu" and _may_have_gpu()
+    if config.device == "cpu" or not _may_have_gpu():
+        return []
+    from pipeline.device.gpu_meter import visible_gpus
+
+    return visible_gpus()[: max(1, available_cpus() // _CPUS_OF_LINE_GPU)]
 
 
 def line_readers(config: Config) -> int:
@@ -281,10 +289,9 @@ def num_replicas(config: Config, cpus: int | None = None, *, has_gpus: bool | No
 
 def _has_large_gpus() -> bool:
     """Returns whether each GPU has memory for two models, also where that is not known."""
-    from pipeline.device.gpu_meter import least_gpu_bytes
+    from pipeline.device.gpu_meter import gpu_bytes
 
-    num_bytes = least_gpu_bytes()
-    return num_bytes is None or num_bytes >= _LEAST_GPU_BYTES
+    return all(num_bytes >= _LEAST_GPU_BYTES for num_bytes in gpu_bytes())
 
 
 def _may_have_gpu() -> bool:

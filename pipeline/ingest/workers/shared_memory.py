@@ -21,7 +21,7 @@ from pipeline.ingest.workers import plain_pickle
 
 _ALIGNMENT_BYTES = 64
 # Reserved addresses; memory is used only for what is written. A value without a slot goes through the pipe.
-_MOST_BYTES, _MOST_SLOTS = 64 << 30, 1024
+_MOST_BYTES, _MOST_SLOTS = 64 << 30, 4096
 
 
 @dataclass(frozen=True, slots=True)

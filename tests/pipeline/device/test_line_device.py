@@ -1,6 +1,7 @@
 """Another process runs the line reader's networks, here on the CPU; what goes wrong there costs time alone."""
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 
 import numpy as np
@@ -11,10 +12,12 @@ from encoders.graphs.settings import GraphSettings
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.schema import Config
 from pipeline.device import line_readers
+from pipeline.device.gpu_meter import visible_gpus
 from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.startup import loading
 from pipeline.errors import ConfigError
+from pipeline.types import PageResult
 from tests.pipeline.runs import WAIT_S
 from tests.pipeline.stages.test_read_lines import LETTER, rendered
 
@@ -23,7 +26,7 @@ FOLDER = find_directory("small") / LINES
 
 @pytest.fixture
 def readers() -> Iterator[LineReaders]:
-    found = LineReaders(FOLDER, 2, None, device=LineDevice(FOLDER, "cpu", GraphSettings(max_items=256)))
+    found = LineReaders(FOLDER, 2, None, devices=[LineDevice(FOLDER, "cpu", GraphSettings(max_items=256))])
     yield found
     found.close()
 
@@ -37,8 +40,7 @@ def test_pages_are_read_as_without_it_and_counted(readers: LineReaders) -> None:
     alone.close()
     assert expected.parsed is not None
     assert {result.parsed.text for result in results if result.parsed} == {expected.parsed.text}
-    device = readers.device
-    assert device is not None
+    [device] = readers.devices
     assert device.served is not None
     assert device.served.device == "cpu"
     readers.close()
@@ -52,8 +54,7 @@ def test_without_its_process_pages_are_read_all_the_same(
 ) -> None:
     page = rendered(LETTER)
     first = readers.read(page).result(WAIT_S)
-    device = readers.device
-    assert device is not None
+    [device] = readers.devices
     assert device._process is not None
     device._process.kill()
     second = readers.read(page).result(WAIT_S)
@@ -61,7 +62,7 @@ def test_without_its_process_pages_are_read_all_the_same(
     assert second.parsed is not None
     assert first.parsed.text == second.parsed.text
     device._listening.join(WAIT_S)
-    assert "lines are read on the CPU from here on" in caplog.text
+    assert "lines are read without it from here on" in caplog.text
 
 
 def test_images_that_cannot_be_run_cost_nobody_else(readers: LineReaders) -> None:
@@ -78,7 +79,7 @@ def test_a_few_pages_wake_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Later ones are read without it until it is ready."""
     monkeypatch.setattr(line_readers, "_FEW_PAGES", 1)
     device = LineDevice(FOLDER, "auto", GraphSettings(max_items=256))
-    readers = LineReaders(FOLDER, 1, None, device=device)
+    readers = LineReaders(FOLDER, 1, None, devices=[device])
     page = rendered(LETTER)
     expected = readers.read(page).result(WAIT_S).parsed
     assert device._process is None
@@ -87,11 +88,22 @@ def test_a_few_pages_wake_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     readers.close()
 
 
-def test_pages_go_over_to_it_once_it_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+def _text(reading: Future[PageResult]) -> str:
+    parsed = reading.result(WAIT_S).parsed
+    return "" if parsed is None else parsed.text
+
+
+@pytest.fixture
+def optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has processes on the CPU stand for GPUs that were not asked for and are woken by the first pages."""
     monkeypatch.setattr(line_readers, "_FEW_PAGES", 0)
     monkeypatch.setattr(LineDevice, "is_optional", True)
+
+
+@pytest.mark.usefixtures("optional")
+def test_pages_go_over_to_it_once_it_serves() -> None:
     device = LineDevice(FOLDER, "cpu", GraphSettings(max_items=256))
-    readers = LineReaders(FOLDER, 1, None, device=device)
+    readers = LineReaders(FOLDER, 1, None, devices=[device])
     page = rendered(LETTER)
     first = readers.read(page).result(WAIT_S).parsed
     device._loading.result(WAIT_S)
@@ -104,6 +116,53 @@ def test_pages_go_over_to_it_once_it_serves(monkeypatch: pytest.MonkeyPatch) -> 
     assert device.stats["find"].eager > 0
 
 
+@pytest.mark.usefixtures("optional")
+def test_pages_go_to_all_devices_in_turn_and_to_the_others_once_one_has_died(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    devices = [LineDevice(FOLDER, "cpu", GraphSettings(max_items=256)) for _ in range(2)]
+    readers = LineReaders(FOLDER, 2, None, devices=devices)
+    page = rendered(LETTER)
+    expected = _text(readers.read(page))
+    for device in devices:
+        device._loading.result(WAIT_S)
+    assert {readers._address() for _ in range(4)} == {device.address() for device in devices}
+    during = [readers.read(page) for _ in range(4)]
+    assert devices[0]._process is not None
+    devices[0]._process.kill()
+    assert {_text(reading) for reading in during} == {expected}
+    devices[0]._listening.join(WAIT_S)
+    assert {readers._address() for _ in range(4)} == {devices[1].address()}
+    assert _text(readers.read(page)) == expected
+    readers.close()
+    assert devices[1].stats is not None
+    assert devices[1].stats["find"].eager >= 2
+    assert "lines are read without it from here on" in caplog.text
+
+
+def test_each_further_gpu_is_woken_by_further_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_readers, "_FEW_PAGES", 2)
+    woken = []
+    monkeypatch.setattr(LineDevice, "address_by_now", lambda self: woken.append(self._visible) or "")
+    devices = [LineDevice(FOLDER, "auto", GraphSettings(), str(number)) for number in range(2)]
+    readers = LineReaders(FOLDER, 1, None, devices=devices)
+    assert [readers._address() for _ in range(5)] == [""] * 5
+    assert woken == ["0", "0", "0", "1"]
+    readers.close()
+
+
+@pytest.mark.gpu
+def test_two_gpus_share_the_pages_and_read_as_one() -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    devices = [LineDevice(FOLDER, "cuda", GraphSettings(), visible) for visible in visible_gpus()[:2]]
+    readers = LineReaders(FOLDER, 4, None, devices=devices)
+    assert len({_text(readers.read(rendered(LETTER))) for _ in range(9)}) == 1
+    readers.close()
+    assert len({device.served.gpu for device in devices if device.served}) == 2
+    assert all(device.stats and device.stats["find"].units >= 4 for device in devices)
+
+
 @WITHOUT_GPU
 def test_a_driver_without_a_gpu_leaves_lines_to_the_cpu() -> None:
     device = LineDevice(FOLDER, "auto", GraphSettings())
@@ -114,9 +173,9 @@ def test_a_driver_without_a_gpu_leaves_lines_to_the_cpu() -> None:
 
 @WITHOUT_GPU
 def test_a_gpu_that_was_asked_for_and_is_not_there_ends_the_run() -> None:
-    readers = LineReaders(FOLDER, 1, None, device=LineDevice(FOLDER, "cuda", GraphSettings()))
+    readers = LineReaders(FOLDER, 1, None, devices=[LineDevice(FOLDER, "cuda", GraphSettings())])
     with pytest.raises(ConfigError, match="PyTorch finds no CUDA GPU"):
         readers.read(rendered(LETTER)).result(WAIT_S)
     readers.close()
     with pytest.raises(ConfigError, match="no GPU driver"):
-        loading.is_gpu_likely(Config(device="cuda"))
+        loading.line_gpus(Config(device="cuda"))

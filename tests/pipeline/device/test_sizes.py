@@ -59,24 +59,29 @@ def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("configured", "device", "available_gib", "expected"),
+    ("configured", "device", "readers", "available_gib", "expected"),
     [
-        (None, None, 64, 512),
-        (None, "cpu", 64, 512),
-        (None, "cuda", 64, 4096),
-        (None, "cuda", 8, 2048),
-        (None, "cuda", 1, 512),
-        (None, "cuda", None, 512),
-        (100, "cuda", 64, 100),
+        (None, None, 0, 64, 512),
+        (None, "cpu", 16, 64, 512),
+        (None, None, 80, 64, 1600),
+        (None, None, 80, 4, 1024),
+        (None, "cuda", 0, 64, 4096),
+        (None, "cuda", 0, 8, 2048),
+        (None, "cuda", 0, 1, 512),
+        (None, "cuda", 0, None, 512),
+        (100, "cuda", 80, 64, 100),
     ],
 )
-def test_beside_a_gpu_more_pages_wait_for_their_turn(
+def test_beside_a_gpu_and_for_many_readers_more_pages_wait_for_their_turn(
     configured: int | None,
     device: str | None,
+    readers: int,
     available_gib: int | None,
     expected: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     available = None if available_gib is None else available_gib << 30
     monkeypatch.setattr(sizes, "available_bytes", lambda: available)
-    assert inflight_mb(Config.model_validate({"run": {"inflight_mb": configured}}), device) == expected
+    assert (
+        inflight_mb(Config.model_validate({"run": {"inflight_mb": configured}}), device, readers) == expected
+    )

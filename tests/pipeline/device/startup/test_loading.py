@@ -21,6 +21,7 @@ from pipeline.device.startup import loading
 from pipeline.device.startup.loading import (
     available_cpus,
     calm_threads,
+    line_gpus,
     line_readers,
     load_model,
     num_replicas,
@@ -243,10 +244,7 @@ def test_two_workers_with_a_small_model_share_a_gpu(
     assert num_replicas(config, cpus, has_gpus=has_gpu) == expected, "of another machine"
 
 
-@pytest.mark.parametrize(("gib", "expected"), [((80, 80), 2), ((80, 8), 1), ((), 2)])
-def test_a_small_gpu_has_room_for_one(
-    gib: tuple[int, ...], expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _with_gpus(monkeypatch: pytest.MonkeyPatch, gib: tuple[int, ...], cpus: int = 16) -> None:
     nvml = SimpleNamespace(
         nvmlInit=lambda: None,
         nvmlShutdown=lambda: None,
@@ -256,7 +254,35 @@ def test_a_small_gpu_has_room_for_one(
     )
     monkeypatch.setattr(gpu_meter, "_nvml", lambda: nvml)
     monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
-    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
+    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
+
+
+@pytest.mark.parametrize(
+    ("num_gpus", "cpus", "visible", "expected"),
+    [
+        (4, 64, None, ["0", "1", "2", "3"]),
+        (4, 16, None, ["0", "1"]),
+        (2, 4, None, ["0"]),
+        (0, 64, None, ["0"]),
+        (4, 64, "2,GPU-1", ["2", "GPU-1"]),
+    ],
+)
+def test_lines_are_read_on_all_gpus_that_the_cpus_can_use(
+    num_gpus: int, cpus: int, visible: str | None, expected: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_gpus(monkeypatch, (80,) * num_gpus, cpus)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert line_gpus(Config()) == expected
+    assert line_gpus(Config(device="cpu")) == []
+
+
+@pytest.mark.parametrize(("gib", "expected"), [((80, 80), 2), ((80, 8), 1), ((), 2)])
+def test_a_small_gpu_has_room_for_one(
+    gib: tuple[int, ...], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_gpus(monkeypatch, gib)
     assert num_replicas(Config(reader="page")) == expected
     assert num_replicas(Config.model_validate({"run": {"replicas": 2}})) == 2, "as it was asked for"
 
