@@ -6,20 +6,16 @@ Source: deepseek-ai/DeepSeek-OCR.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers import UnlimitedOcrTextConfig, UnlimitedOcrTextModel
 
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
 from encoders.deepseek.sam import SamConfig
 from ocr.errors import CheckpointError
-from ocr.model.text_config import TextConfig
-from ocr.model.text_model import UnlimitedOcrTextModel
-
-if TYPE_CHECKING:
-    from transformers import UnlimitedOcrTextConfig
 
 DEFAULT_PROMPT = "<image>\n<|grounding|>Convert the document to markdown."
 _SAM, _CLIP = "sam_vit_b", "clip-l-14-224"
@@ -67,14 +63,8 @@ class LanguageConfig:
     bos_token_id: int = 0
     eos_token_id: int = 1
 
-    def to_text(self) -> TextConfig:
-        """Returns the language model's own configuration, which also says how attention and experts are computed."""
-        return TextConfig(**asdict(self))
-
-    def to_transformers(self) -> "UnlimitedOcrTextConfig":
-        """Returns transformers' configuration of this model, with full attention in every layer, for comparisons."""
-        from transformers import UnlimitedOcrTextConfig
-
+    def to_transformers(self) -> UnlimitedOcrTextConfig:
+        """Returns transformers' configuration of this model, with full attention in every layer."""
         values = asdict(self)
         theta = values.pop("rope_theta")
         return UnlimitedOcrTextConfig(
@@ -186,13 +176,16 @@ def _read_sizes(
 
 
 class OcrModel(nn.Module):
-    """DeepSeek-OCR: encoder, language model and output head. Built under torch.device("meta") it holds no weights."""
+    """DeepSeek-OCR: encoder, language model and output head. Built under torch.device("meta") it holds no weights.
+
+    The language model is transformers' `UnlimitedOcrTextModel`: DeepSeek-V2's decoder without MLA.
+    """
 
     def __init__(self, config: OcrConfig) -> None:
         super().__init__()
         self.config = config
         self.encoder = DeepEncoder(config.encoder)
-        self.language_model = UnlimitedOcrTextModel(config.language.to_text())
+        self.language_model = UnlimitedOcrTextModel(config.language.to_transformers())
         self.lm_head = nn.Linear(config.language.hidden_size, config.language.vocab_size, bias=False)
         if config.language.tie_word_embeddings:
             self.lm_head.weight = self.language_model.embed_tokens.weight

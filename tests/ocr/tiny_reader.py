@@ -11,11 +11,11 @@ from tokenizers.decoders import WordPiece as WordPieceDecoder
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from torch import nn
+from transformers import UnlimitedOcrTextModel
 
 from encoders.types import VisionTokens
 from ocr.model.deepseek_ocr import LanguageConfig
 from ocr.model.random_weights import redraw
-from ocr.model.text_model import UnlimitedOcrTextModel
 
 VOCAB = 64
 BOS, EOS, READ = 0, 1, 4
@@ -58,7 +58,7 @@ class RandomReader(nn.Module):
             moe_intermediate_size=32,
             max_position_embeddings=positions,
         )
-        self.language_model = UnlimitedOcrTextModel(config.to_text())
+        self.language_model = UnlimitedOcrTextModel(config.to_transformers())
         self.lm_head = nn.Linear(64, VOCAB, bias=False)
         redraw(self, seed)
         self.eval()

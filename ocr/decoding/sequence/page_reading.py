@@ -59,7 +59,7 @@ class TextReader(Protocol):
 
     @property
     def language_model(self) -> Any:
-        """The decoder, an ocr.model.text_model.UnlimitedOcrTextModel."""
+        """The decoder, transformers' UnlimitedOcrTextModel."""
 
     @property
     def lm_head(self) -> Any:

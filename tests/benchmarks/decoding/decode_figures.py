@@ -22,8 +22,7 @@ from typing import Any
 import torch
 from tokenizers import Tokenizer, models
 from torch import nn
-from transformers import DynamicCache
-from transformers import UnlimitedOcrTextModel as TransformersModel
+from transformers import DynamicCache, UnlimitedOcrTextModel
 
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.steps import DeviceSteps
@@ -31,7 +30,6 @@ from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
 from ocr.model.deepseek_ocr import LanguageConfig
-from ocr.model.text_model import UnlimitedOcrTextModel
 from pipeline.bench.random_model import draw
 from pipeline.bench.roofline.bound import step_weights
 from pipeline.bench.roofline.rates import Rates, measure_rates
@@ -68,7 +66,7 @@ class Text(nn.Module):
 
     def __init__(self, config: LanguageConfig) -> None:
         super().__init__()
-        self.language_model = UnlimitedOcrTextModel(config.to_text())
+        self.language_model = UnlimitedOcrTextModel(config.to_transformers())
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
 
 
@@ -229,7 +227,8 @@ def bans(rig: Rig) -> Found:
 def dynamic(rig: Rig) -> Found:
     """Measures the greedy loop of transformers' generate, without its processors: a DynamicCache, no graph."""
     results: Found = {}
-    model, language_model = rig.model, transformers_model(rig)
+    model = rig.model
+    language_model = model.language_model
     for batch in rig.effort.batches:
         embeds = rig.prompts[torch.arange(batch, device=rig.device) % len(rig.prompts)]
         cache = DynamicCache(config=language_model.config)
@@ -248,15 +247,6 @@ def dynamic(rig: Rig) -> Found:
         del cache, hidden
         rig.clock.tidy()
     return results
-
-
-def transformers_model(rig: Rig) -> Any:
-    """Returns transformers' class with the rig's own weights, not copied."""
-    with torch.device("meta"):
-        model = TransformersModel(rig.effort.language.to_transformers()).eval().requires_grad_(False)
-    model.load_state_dict(rig.model.language_model.state_dict(), assign=True)
-    model.rotary_emb = type(model.rotary_emb)(model.config).to(rig.device)
-    return model
 
 
 SECTIONS = {"machine": Rig.machine, "steps": steps, "paged": continuous, "bans": bans, "dynamic": dynamic}

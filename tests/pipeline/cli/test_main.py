@@ -129,10 +129,11 @@ def test_a_run_imports_only_what_it_uses(reader: Path, tmp_path: Path, make_pdf:
     make_pdf(tmp_path / "new.pdf", ["one"])
     arguments = ["run", str(tmp_path), "--db", str(tmp_path / "a.db"), "--model", str(reader), *SETS]
     modules = imported_by(f"from pipeline.cli.main import main\nassert main({arguments!r}) == 0")
-    assert {"torch", "ocr.model.text_model", "pipeline.device.threads.decoder_thread"} <= modules
-    assert modules & OF_TRANSFORMERS == set()
-    assert "huggingface_hub" not in modules, "the model is in a folder"
+    assert {"torch", "ocr.model.deepseek_ocr", "pipeline.device.threads.decoder_thread"} <= modules
     assert modules & OF_WORKERS == set(), "a run's own process opens no file"
+    lines = ["run", f"{ROOT}/tests/samples/letter.png", "--db", str(tmp_path / "b.db")]
+    modules = imported_by(f"from pipeline.cli.main import main\nassert main({lines!r}) == 0")
+    assert modules & {*OF_TRANSFORMERS, "huggingface_hub"} == set(), "lines are read without"
 
 
 @pytest.mark.parametrize("name", sorted(cli.commands))

@@ -72,7 +72,7 @@ def _fused_forward(module: Any) -> Callable[..., Any] | None:
         return partial(rms_norm, module)
     if name == "UnlimitedOcrTextAttention" and module.q_proj.bias is None:
         return partial(attention, module)
-    if name == "UnlimitedOcrTextMLP" and isinstance(module.act_fn, nn.SiLU):
+    if name == "UnlimitedOcrTextMLP" and is_silu(module.act_fn):
         return partial(mlp, module)
     if name == "UnlimitedOcrTextTopkRouter" and _routes(module):
         return partial(router, module)
@@ -86,8 +86,12 @@ def _routes(module: Any) -> bool:
 
 
 def _multiplies(module: Any) -> bool:
-    silu = isinstance(module.act_fn, nn.SiLU)
-    return bool(silu and module.hidden_dim % 16 == 0 and module.intermediate_dim % 16 == 0)
+    return is_silu(module.act_fn) and module.hidden_dim % 16 == 0 and module.intermediate_dim % 16 == 0
+
+
+def is_silu(activation: nn.Module) -> bool:
+    """Returns whether this is x * sigmoid(x), PyTorch's class or transformers'."""
+    return type(activation).__name__ in ("SiLU", "SiLUActivation")
 
 
 def rms_norm(module: Any, hidden: Tensor) -> Tensor:

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from ocr.decoding.gpu.forward.block_pool import BlockPool
-from ocr.model.text_attention import ATTENTION, sdpa_attention
 
 try:
     import triton
@@ -200,17 +201,17 @@ def paged_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
     if paged is None:
-        return sdpa_attention(module, query, key, value, attention_mask, scaling=scaling)
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling)  # type: ignore[no-any-return]
     attend = attend_fused if paged.fused else attend_plain
     return attend(paged, query, key, value, scaling), None
 
 
-ATTENTION[NAME] = paged_attention
+AttentionInterface.register(NAME, paged_attention)
 
 
 @contextmanager
 def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
-    """Makes a text model use paged_attention(), and the named experts (ocr.model.experts) if any, within the context.
+    """Makes a text model use paged_attention(), and transformers' named experts if any, within the context.
 
     The configuration is the model's own: not for use while another thread runs the same model.
     """

@@ -10,7 +10,7 @@ Shapes: N prompts of L tokens, T = N * L, D width, E experts, K of them a token,
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from ocr.decoding.gpu.forward import layers
@@ -55,14 +55,14 @@ def _takes_layer(layer: Any) -> bool:
         part.bias is None for part in (attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj)
     )
     shared = getattr(feed_forward, "shared_experts", feed_forward)
-    if not (plain and isinstance(shared.act_fn, nn.SiLU)):
+    if not (plain and layers.is_silu(shared.act_fn)):
         return False
     if shared is feed_forward:
         return True
     gate, experts = feed_forward.gate, feed_forward.experts
     return bool(
         gate.topk_method == "greedy"
-        and isinstance(experts.act_fn, nn.SiLU)
+        and layers.is_silu(experts.act_fn)
         and experts.hidden_dim % 16 == 0
         and experts.intermediate_dim % 16 == 0
     )
