@@ -4,12 +4,10 @@ python -m ocr.training.heldout DATA OUT --pages 100
 ocrbatch run OUT/pages --db held.db; ocrbatch eval --truth OUT/truth --db held.db
 
 About 40% are real pages at 150 to 200 dpi, 30% composed ones, 22% of both kinds degraded, 8% without any text; `--kind`
-writes one kind alone. OUT/truth/NAME/1.txt is a page's text, 1.json its paragraphs with their boxes, for
-`python -m tests.benchmarks.layout.boxes held.db OUT/truth`.
+writes one kind alone. OUT/truth/NAME/1.txt is a page's text.
 """
 
 import argparse
-import json
 import random
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +21,7 @@ from ocr.training.augment.degrade import degraded_page
 from ocr.training.corpus.packages import CorpusError, is_excluded
 from ocr.training.pages.compose import composed
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
-from ocr.training.pages.page_truth import Sheet, extract, paragraphs
+from ocr.training.pages.page_truth import Sheet, extract
 
 Grey = npt.NDArray[np.uint8]
 KINDS = {"real": 0.40, "composed": 0.30, "degraded": 0.22, "empty": 0.08}
@@ -33,14 +31,10 @@ _TRIES = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PagePicture:
-    """A page image and its truth. pixels: [H, W] grey. text: empty for a page without any.
-
-    blocks: the text of each paragraph, and its box from 0 to 999 of the page.
-    """
+    """A page image and its truth. pixels: [H, W] grey. text: empty for a page without any."""
 
     pixels: Grey
     text: str
-    blocks: tuple[tuple[str, tuple[int, ...]], ...] = ()
     dpi: float
 
 
@@ -95,13 +89,7 @@ class Pages:
 
 
 def _rasterised(sheet: Sheet, dpi: float) -> PagePicture:
-    glyphs = extract(sheet)
-    share = 999 / np.array([sheet.width_pt, sheet.height_pt] * 2)
-    blocks = [
-        (text, tuple((np.asarray(box) * share).round().clip(0, 999).astype(int).tolist()))
-        for text, box in paragraphs(glyphs)
-    ]
-    return PagePicture(pixels=sheet.grey(dpi / 72), text=glyphs.text, blocks=tuple(blocks), dpi=dpi)
+    return PagePicture(pixels=sheet.grey(dpi / 72), text=extract(sheet).text, dpi=dpi)
 
 
 def write(pages: Pages, out: Path, kinds: list[str]) -> None:
@@ -113,8 +101,6 @@ def write(pages: Pages, out: Path, kinds: list[str]) -> None:
         truth = out / "truth" / name
         truth.mkdir(parents=True, exist_ok=True)
         (truth / "1.txt").write_text(page.text, encoding="utf-8")
-        blocks = [{"box": box, "text": text} for text, box in page.blocks]
-        (truth / "1.json").write_text(json.dumps(blocks, ensure_ascii=False, indent=1), encoding="utf-8")
 
 
 def kinds_of(count: int) -> list[str]:

@@ -5,7 +5,6 @@ column, is a blank line; hyphens at line ends stay; ligatures are spelled out; N
 """
 
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +27,6 @@ _REPLACED = {
     "\t": " ",
     "\u00b4": "´",
 }
-_ABOVE, _BELOW = 0.12, 0.26  # room for ascenders and descenders around a glyph's band, in heights of the band
 _BREAK_GAP = 1.75  # baselines further apart than this many font sizes are two paragraphs
 
 
@@ -149,21 +147,6 @@ def extract(sheet: Sheet) -> Glyphs:
         previous = (baseline, size, x1)
     end_line("")
     return Glyphs(text="".join(text), box_pt=np.asarray(boxes, np.float32).reshape(-1, 4))
-
-
-def paragraphs(glyphs: Glyphs) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
-    """Yields the text of each paragraph, and the box around its letters in points."""
-    start = 0
-    for text in glyphs.text.split("\n\n"):
-        box_pt = glyphs.box_pt[start : start + len(text)]
-        start += len(text) + 2
-        if not text:
-            continue
-        height = box_pt[:, 3] - box_pt[:, 1]
-        top, bottom = box_pt[:, 1] - _ABOVE * height, box_pt[:, 3] + _BELOW * height
-        ends = np.nanmin(box_pt[:, 0]), np.nanmin(top), np.nanmax(box_pt[:, 2]), np.nanmax(bottom)
-        x0, y0, x1, y1 = map(float, ends)
-        yield text, (x0, y0, x1, y1)
 
 
 def transform(glyphs: Glyphs, matrix: pymupdf.Matrix) -> npt.NDArray[np.float32]:

@@ -11,6 +11,7 @@ from ocr.types import Word
 from tests.benchmarks.layout.erring_text import written
 from tests.benchmarks.layout.word_boxes import (
     erring_line,
+    iou,
     laid,
     layer,
     overlap_line,
@@ -21,6 +22,12 @@ from tests.benchmarks.layout.word_boxes import (
 )
 
 REPORT = Path(__file__).parents[2] / "samples" / "report.pdf"
+
+
+def test_iou_of_boxes() -> None:
+    assert iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1.0
+    assert iou((0, 0, 10, 10), (0, 5, 10, 15)) == pytest.approx(1 / 3)
+    assert iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0.0
 
 
 def test_a_layer_lies_on_itself_and_a_shifted_one_does_not() -> None:

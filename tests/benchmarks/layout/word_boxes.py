@@ -33,10 +33,10 @@ from ocr.types import Word
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.searchable.searchable_pdf import searchable
 from pipeline.text_layer.page import judged
-from tests.benchmarks.layout.boxes import Box, iou
 from tests.benchmarks.layout.erring_text import written
 
 DPI = 200
+Box = tuple[float, float, float, float]
 NEAR_PT = 2.0
 NEAR = 0.3  # an overlap under which a box is hardly on its word
 _BBOX = re.compile(r'xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">(.*?)</word>')
@@ -229,6 +229,15 @@ def laid(page: Any, rng: random.Random) -> tuple[bytes, list[tuple[str, Box]]]:
         words=[(word, tuple(side * scale for side in box)) for word, box in words],  # type: ignore[misc]
     )
     return searchable(scan, "PDF", [text]), [(word, turned(box, width, height, shown)) for word, box in words]
+
+
+def iou(a: Box, b: Box) -> float:
+    """Returns the intersection over union of two boxes."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    shared = max(0.0, width) * max(0.0, height)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
+    return shared / (sum(areas) - shared) if shared else 0.0
 
 
 def turned(box: Sequence[float], width: float, height: float, degrees: int) -> Box:

@@ -2,7 +2,7 @@ import numpy as np
 import pymupdf
 import pytest
 
-from ocr.training.pages.page_truth import Sheet, UnreadableError, extract, paragraphs, transform
+from ocr.training.pages.page_truth import Sheet, UnreadableError, extract, transform
 
 
 def page(*texts: tuple[tuple[float, float], str], **options: object) -> pymupdf.Page:
@@ -18,14 +18,6 @@ def test_lines_paragraphs_and_columns_become_line_breaks() -> None:
         page(((20, 40), "one two"), ((20, 54), "three"), ((20, 90), "four"), ((220, 40), "five"))
     )
     assert extract(sheet).text == "one two\nthree\n\nfour\n\nfive"
-
-
-def test_paragraphs_have_boxes_around_their_letters() -> None:
-    sheet = Sheet.of(page(((20, 40), "one two"), ((20, 54), "three"), ((220, 40), "five")))
-    (first, around), (second, beside) = paragraphs(extract(sheet))
-    assert (first, second) == ("one two\nthree", "five")
-    assert around == pytest.approx((20, 30, 60, 57), abs=3)
-    assert beside[0] == pytest.approx(220, abs=1)
 
 
 def test_pieces_of_one_line_are_joined_by_a_space() -> None:
