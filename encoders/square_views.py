@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.graphs.path import Tensors, UniformPath, Unit, Watch
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
 from encoders.vision_encoder import PageOutputs, VisionEncoder
@@ -81,7 +81,7 @@ class SquareViewPath(UniformPath):
     def __init__(self, name: str, model: ViewsModel, view_px: int) -> None:
         self.name = name
         self._model = model
-        self._weights = watch(model)
+        self._weights = Watch(model)
         self.least_tokens = self.unit_tokens(view_px)
 
     def unit_tokens(self, axis: Hashable) -> int:
@@ -143,8 +143,8 @@ class SquareViewsEncoder(VisionEncoder):
         return self._usual
 
     @property
-    def num_bytes(self) -> int:
-        return sum(weight.nbytes for weight in self._model.parameters())
+    def weights(self) -> Sequence[Tensor]:
+        return [*self._model.parameters(), *self._model.buffers()]
 
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
         """Returns a page's global view, or its tiles."""

@@ -4,15 +4,17 @@ What a path must say to be batched, budgeted, captured and checked is in encoder
 pages' views onto paths as units, and units' outputs together as a page's tokens.
 """
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import torch
+from torch import nn
 
-from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import GraphPath, Unit, Use
+from encoders.graphs.ranks import Rank, UnitEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 
@@ -36,8 +38,26 @@ class PageEncoder(ABC):
 
     @property
     @abstractmethod
+    def weights(self) -> Sequence[torch.Tensor]:
+        """Its parameters and buffers."""
+
+    @property
     def num_bytes(self) -> int:
         """The size of its weights."""
+        return sum(weight.nbytes for weight in self.weights)
+
+    def rank_on(self, device: torch.device) -> Rank:
+        """Returns its paths with a copy of the weights on another device, for a RankedManager."""
+        # Parameters stay such, as modules hold nothing else in their place.
+        moved = {
+            id(weight): nn.Parameter(weight.to(device), requires_grad=False)
+            if isinstance(weight, nn.Parameter)
+            else weight.to(device)
+            for weight in self.weights
+        }
+        if self.device.type == "cuda":  # other streams would not wait for the copies
+            torch.cuda.current_stream(self.device).synchronize()
+        return copy.deepcopy(self.paths, moved), device
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
@@ -46,7 +66,7 @@ class PageEncoder(ABC):
 
     @abstractmethod
     def encode(
-        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+        self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
 
@@ -73,7 +93,7 @@ class VisionEncoder(PageEncoder):
         """
 
     def encode(
-        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+        self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Encodes the units of all pages together, so that few batches are not full."""
         units = self.units(path, pages)

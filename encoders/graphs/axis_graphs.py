@@ -219,7 +219,7 @@ def due_sizes(
     wanted: ascending. observed: how often batches of each number of tokens came. known: sizes already tried.
     """
     for below, size in reversed(list(pairwise([0, *wanted]))):
-        if size > settings.due_tokens or size in known or settings.capture_after is None:
+        if size > settings.due_tokens * settings.ranks or size in known or settings.capture_after is None:
             continue
         if (
             sum(count for tokens, count in observed.items() if below < tokens <= size)

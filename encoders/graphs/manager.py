@@ -56,6 +56,8 @@ class EncoderGraphManager:
             capture = None
         elif capture is None and device.type == "cuda":
             capture = CudaGraphCapture(device)
+        if capture is not None:
+            capture.ranks = settings.ranks
         self._capture = capture
         # Without graphs nothing can exceed their memory limit, whatever the budgets are.
         self._settings = settings if capture is not None else replace(settings, memory_limit=None)
@@ -161,6 +163,16 @@ class EncoderGraphManager:
             stats.graph_bytes = sum(state.num_bytes for state in states)
             stats.budgets = {str(state.axis): state.sizes for state in states}
         return self._stats
+
+    def go_eager(self) -> None:
+        """Frees all graphs and captures no more: everything runs eagerly from now on. The counts go on."""
+        states = list(self._axes.values())
+        self._axes.clear()
+        self._capture = None
+        self._settings = replace(self._settings, graphs="off", memory_limit=None)
+        with working():
+            for state in states:
+                state.close()
 
     def close(self) -> None:
         """Frees all graphs and buffers. A closed manager still returns its statistics; closing twice is harmless."""

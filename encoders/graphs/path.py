@@ -4,7 +4,7 @@ The manager knows no model: it sees units of work, static buffers and a forward 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -165,16 +165,20 @@ class UniformPath(GraphPath):
             )
 
 
-def watch(module: nn.Module) -> Callable[[], list[Tensor]]:
-    """Returns a fast way to list the module's parameters and buffers repeatedly, replaced ones included.
+class Watch:
+    """A fast way to list the module's parameters and buffers repeatedly, replaced ones included.
 
-    Submodules added later are not seen.
+    Submodules added later are not seen. A copy made together with one of the module lists the copy's.
     """
-    slots = [
-        (held, name)
-        for owner in module.modules()
-        for held in (owner._parameters, owner._buffers)
-        for name, tensor in held.items()
-        if tensor is not None
-    ]
-    return lambda: [tensor for held, name in slots if (tensor := held[name]) is not None]
+
+    def __init__(self, module: nn.Module) -> None:
+        self._slots = [
+            (held, name)
+            for owner in module.modules()
+            for held in (owner._parameters, owner._buffers)
+            for name, tensor in held.items()
+            if tensor is not None
+        ]
+
+    def __call__(self) -> list[Tensor]:
+        return [tensor for held, name in self._slots if (tensor := held[name]) is not None]

@@ -27,8 +27,9 @@ class GraphSettings:
     repeats: number of timed runs; the median counts.
     capture_after: with "auto", sizes that are not listed are captured only in capture_due(), each once this many
         batches came that it is the smallest size for; None: only in warm_up().
-    due_tokens: the largest size captured that way. Above 4 views of 1024 px, or 16 of 640 px, an H200 computes for
-        longer than the host takes to launch.
+    due_tokens: the largest size captured that way, for each rank. Above 4 views of 1024 px, or 16 of 640 px, an H200
+        computes for longer than the host takes to launch.
+    ranks: devices that the units are shared out over. One interpreter launches for all of them.
     """
 
     graphs: Literal["auto", "on", "off"] = "auto"
@@ -42,6 +43,7 @@ class GraphSettings:
     repeats: int = 5
     capture_after: int | None = None
     due_tokens: int = 1600
+    ranks: int = 1
 
     def budgets_of(self, path: str) -> Budgets:
         """Returns the path's list, "auto", or None."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.errors import UnitError
-from encoders.graphs.path import Tensors, UniformPath, Unit, watch
+from encoders.graphs.path import Tensors, UniformPath, Unit, Watch
 from encoders.minicpm.packed_patches import (
     collected,
     grid_of,
@@ -62,7 +62,7 @@ class SlicePath(UniformPath):
     ) -> None:
         self._vit, self._resampler = vit, resampler
         self._flat_positions, self._has_times = flat_positions, has_times
-        self._weights = (watch(vit), watch(resampler))
+        self._weights = (Watch(vit), Watch(resampler))
         self._caps = [_rounded(patches * part) for part in _CAPS]
         self.usual_tiers = [Tier(_rounded(patches * part)) for part in _USUAL_CAPS]
         self.least_tokens = resampler.config.num_queries

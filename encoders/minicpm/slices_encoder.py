@@ -69,8 +69,8 @@ class SlicesEncoder(VisionEncoder):
         return self._resampler.proj.device
 
     @property
-    def num_bytes(self) -> int:
-        return sum(weight.nbytes for module in (self._vit, self._resampler) for weight in module.parameters())
+    def weights(self) -> Sequence[Tensor]:
+        return self._path.watched(self._path.usual_tiers[0])
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:

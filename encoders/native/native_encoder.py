@@ -53,8 +53,8 @@ class NativeEncoder(VisionEncoder):
         return {path.name: [AXIS] for path in self.paths}
 
     @property
-    def num_bytes(self) -> int:
-        return sum(weight.nbytes for weight in self.paths[0].watched(AXIS))
+    def weights(self) -> Sequence[torch.Tensor]:
+        return self.paths[0].watched(AXIS)
 
     def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
         return [

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.errors import UnitError
-from encoders.graphs.path import GraphPath, Tensors, Unit, watch
+from encoders.graphs.path import GraphPath, Tensors, Unit, Watch
 from encoders.graphs.settings import GraphSettings
 from encoders.native.grid_plans import image_plan, video_plan
 from encoders.native.patch_vision import PatchVision
@@ -53,7 +53,7 @@ class PatchPath(GraphPath):
         self._geometry = vision.geometry
         self._patches_a_token = self._geometry.merge**2
         self._patch_frames = self._geometry.temporal if name == "video" else 1
-        self._weights = watch(vision.module)
+        self._weights = Watch(vision.module)
 
     def unit_tokens(self, axis: Hashable) -> int:
         return self.least_tokens

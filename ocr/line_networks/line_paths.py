@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from encoders.graphs.path import GraphPath, Tensors, Unit, watch
+from encoders.graphs.path import GraphPath, Tensors, Unit, Watch
 from ocr.line_networks.finder_net import FinderNet
 from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.networks import STEP_PX, STRIDE_PX
@@ -32,7 +32,7 @@ class StackPath(GraphPath):
         self._net = folded(net.eval()).to(device, dtype)
         self._net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self._device, self._dtype = device, dtype
-        self._watched = watch(self._net)
+        self._watched = Watch(self._net)
 
     @property
     def num_bytes(self) -> int:

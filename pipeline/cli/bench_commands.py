@@ -89,9 +89,9 @@ output_json_option = click.option(
 )
 @_count(
     "--ranks",
-    None,
-    "Spread the encoder over N GPUs, and compare time and results with one GPU's; with --device cpu over "
-    "processes.",
+    1,
+    "Also share the encoder out over N GPUs, as a run does with cluster.encoder_parallel; with --device cpu over "
+    "threads.",
     metavar="N",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
@@ -102,7 +102,6 @@ def bench_encoder(
     budgets: str,
     frames: int | None,
     memory_limit_mib: int | None,
-    ranks: int | None,
     output_json: str | None,
     verbose: bool,
     **options: Any,
@@ -113,7 +112,6 @@ def bench_encoder(
 
     calm_threads()
     from pipeline.bench.encoding import encoder_bench
-    from pipeline.bench.encoding import ranks as shared
     from pipeline.bench.encoding.requests import parse_buckets, parse_budgets
 
     options |= {
@@ -122,8 +120,7 @@ def bench_encoder(
         "frames": frames or 0,
         "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
     }
-    found = encoder_bench.run(**options) if ranks is None else shared.run(ranks=ranks, **options)
-    _show(found, output_json)
+    _show(encoder_bench.run(**options), output_json)
 
 
 @bench.command("decode")

@@ -21,6 +21,7 @@ from pipeline.config.ladder_section import DEFAULT_RETRY_STEPS, LadderConfig, Re
 from pipeline.config.page_selection import parse_pages
 from pipeline.config.section import SWITCH, NgramSize, Section
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.errors import ConfigError
 from pipeline.types import TAKEN_FIRST, TAKEN_LAST, LayerUse, WordUse
 from storage.strings.urls import is_url, objection
 
@@ -358,6 +359,23 @@ def reads_lines(config: Config) -> bool:
     if config.reader == "lines" and not has_reader:
         raise CheckpointError(f"model {config.model!r} has no line reader; use reader: page, or auto")
     return has_reader
+
+
+def check_ranks(config: Config) -> None:
+    """Raises: ConfigError where `encoder_parallel` cannot act beside other settings; CheckpointError."""
+    if config.cluster.num_ranks == 1:
+        return
+    key = f"cluster.encoder_parallel: {config.cluster.num_ranks}"
+    if config.device == "cpu":
+        raise ConfigError(f"{key}: device is cpu; use device: cuda, or leave encoder_parallel out")
+    if config.cluster.address is not None or config.cluster.workers not in (None, 1):
+        raise ConfigError(f"{key}: workers have a GPU each; leave cluster.workers and address out, or this")
+    if config.run.replicas not in (None, 1):
+        raise ConfigError(f"{key}: replicas share one GPU; leave run.replicas out, or this")
+    if reads_lines(config):
+        raise ConfigError(
+            f"{key}: lines are read on one GPU; use reader: page, or leave encoder_parallel out"
+        )
 
 
 def tile_mode(config: Config) -> Mode | None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import torch
 
 from encoders.graphs.errors import GraphSettingsError
-from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import EncodedUnit, GraphPath, Unit
+from encoders.graphs.ranks import Rank, RankedManager, UnitEncoder
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.types import VisionTokens
@@ -33,8 +33,8 @@ _TELL_EVERY = 100
 class PathsEncoder:
     """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths."""
 
-    def __init__(self, encoder: PageEncoder, manager: EncoderGraphManager) -> None:
-        self._encoder, self._manager = encoder, manager
+    def __init__(self, encoder: PageEncoder, manager: UnitEncoder) -> None:
+        self._encoder, self._units = encoder, manager
         disable_cudnn_attention(encoder.device)
 
     @property
@@ -46,7 +46,7 @@ class PathsEncoder:
         self, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:
         """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them."""
-        return self._encoder.encode(self._manager, path, pages)
+        return self._encoder.encode(self._units, path, pages)
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         """Returns each page's tokens in prompt order, in the encoder's dtype."""
@@ -67,7 +67,8 @@ class RunGraphs:
     others are captured once enough small batches have come that a graph could run faster: a run of full batches never
     waits for any. If the graphs themselves fail, the run goes on without them. For one thread at a time; on a GPU its
     work runs on the current stream and waits for no other stream. num_bytes: of the weights. usual_axes: those that
-    units mostly have, by path, for warm_up(). Raises: GraphSettingsError for budgets that do not fit the paths.
+    units mostly have, by path, for warm_up(). others: further devices that units are shared out over. Raises:
+    GraphSettingsError for budgets that do not fit the paths.
     """
 
     def __init__(
@@ -77,14 +78,15 @@ class RunGraphs:
         device: torch.device,
         num_bytes: int,
         usual_axes: Mapping[str, Sequence[Hashable]],
+        others: Sequence[Rank] = (),
     ) -> None:
-        self._paths, self._device, self._usual_axes = paths, device, usual_axes
-        self._settings = replace(settings, capture_after=CAPTURE_AFTER)
+        self._usual_axes, self.num_ranks = usual_axes, 1 + len(others)
+        # A batch that one interpreter launches on every device costs as many times what a graph would save.
+        self._settings = replace(settings, capture_after=max(1, CAPTURE_AFTER // self.num_ranks))
         if num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
-        self._earlier: dict[str, PathStats] = {}
         self._num_batches = 0
-        self._manager = EncoderGraphManager(paths, self._settings, device)
+        self._manager = RankedManager(paths, self._settings, device, others)
         disable_cudnn_attention(device)
 
     def run(self, units: Mapping[str, Sequence[Unit]]) -> dict[str, list[EncodedUnit]]:
@@ -138,17 +140,8 @@ class RunGraphs:
                 LOGGER.info("encoder graphs captured in %.1f s", time.perf_counter() - start)
 
     def stats(self) -> dict[str, PathStats]:
-        """Returns the statistics of each path, added up over all managers of this run; also after close().
-
-        Of a manager that failed they keep the counts, but no budgets or bytes, which are freed.
-        """
-        now = self._manager.stats()
-        return {
-            name: replace(self._earlier[name], budgets={}, graph_bytes=0).merge(stats)
-            if name in self._earlier
-            else stats
-            for name, stats in now.items()
-        }
+        """Returns the statistics of each path, added up over all devices; also after close()."""
+        return self._manager.stats()
 
     def release(self) -> bool:
         """Frees all graphs for a language model that runs out of memory; returns whether there were any."""
@@ -176,16 +169,17 @@ class RunGraphs:
         self._do_without()
 
     def _do_without(self) -> None:
-        self.close()
-        self._earlier = self.stats()
-        self._manager = EncoderGraphManager(self._paths, replace(self._settings, graphs="off"), self._device)
+        with _harmless("the encoder's graphs could not be freed"):
+            self._manager.go_eager()
 
 
 class RunEncoder(RunGraphs, PathsEncoder):
     """Encodes pages, through graphs where these are faster; see RunGraphs."""
 
-    def __init__(self, encoder: PageEncoder, settings: GraphSettings) -> None:
-        super().__init__(encoder.paths, settings, encoder.device, encoder.num_bytes, encoder.usual_axes)
+    def __init__(self, encoder: PageEncoder, settings: GraphSettings, others: Sequence[Rank] = ()) -> None:
+        super().__init__(
+            encoder.paths, settings, encoder.device, encoder.num_bytes, encoder.usual_axes, others
+        )
         PathsEncoder.__init__(self, encoder, self._manager)
         # Of an encoder without paths, which no manager runs.
         self._others = {} if encoder.paths else {name: PathStats() for name in encoder.path_names}

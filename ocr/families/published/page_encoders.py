@@ -15,8 +15,8 @@ from torch import Tensor
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
-from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Use
+from encoders.graphs.ranks import UnitEncoder
 from encoders.native.grid_plans import PatchGeometry
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import GlmVision, HunyuanVision, LightOnVision, PaddleVision
@@ -46,11 +46,11 @@ class ProcessedPages(PageEncoder):
         return device
 
     @property
-    def num_bytes(self) -> int:
-        return sum(weight.nbytes for weight in self._model.parameters())
+    def weights(self) -> Sequence[Tensor]:
+        return [*self._model.parameters(), *self._model.buffers()]
 
     def encode(
-        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+        self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns each page's inputs and features, none of it replayed."""
         return [[{"page": self._page(page)}] for page in pages], [["eager"] for _ in pages]
@@ -121,15 +121,15 @@ class OwnEncoderPages(ProcessedPages):
         self._encoder, self._views = own.encoder, own.views
 
     @property
-    def num_bytes(self) -> int:
-        return self._encoder.num_bytes
+    def weights(self) -> Sequence[Tensor]:
+        return self._encoder.weights
 
     @property
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
         return self._encoder.usual_axes
 
     def encode(
-        self, manager: EncoderGraphManager, path: str, pages: Sequence[PageViews]
+        self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns each page's inputs, views and the outputs of all paths; the uses of all of its views."""
         made = [self._prompting(page, **_AS_THEY_ARE) for page in pages]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from encoders.graphs.capturing.capture import Capture
-from encoders.graphs.manager import EncoderGraphManager
+from encoders.graphs.ranks import Rank, RankedManager
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
 from encoders.views import PageViews
@@ -45,9 +45,6 @@ class Arm:
         """Starts counting calls and statistics from zero."""
         self._calls = 0
 
-    def meet(self) -> None:
-        """Waits, before a batch's time begins, for whoever takes part in encoding it."""
-
     def statistics(self) -> dict[str, dict[str, Any]]:
         """Returns the statistics of each path since start(); empty for an arm without graphs."""
         return {}
@@ -80,17 +77,23 @@ class ManagedArm(Arm):
     """Runs our forward through the graph manager, as a run does (pipeline.stages.encode.encode_views).
 
     Graphs that are off in the settings make it the arm "eager", whose batches are as large as the largest graph's.
-    capture: how; by default CUDA graphs on a CUDA device, else none.
+    capture: how; by default CUDA graphs on a CUDA device, else none. others: devices that share the work.
     """
 
     def __init__(
-        self, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None
+        self,
+        subject: EncoderSubject,
+        settings: GraphSettings,
+        capture: Capture | None = None,
+        others: Sequence[Rank] = (),
     ) -> None:
         encoder = subject.encoder
         self.paths = encoder.paths
         self.has_graphs = settings.graphs != "off"
         self.name = "graph" if self.has_graphs else "eager"
-        self.manager = EncoderGraphManager(encoder.paths, settings, encoder.device, capture)
+        if others:
+            self.name += f", {1 + len(others)} ranks"
+        self.manager = RankedManager(encoder.paths, settings, encoder.device, others, capture)
         self._encoder, self.settings = encoder, settings
         self._steps = PathsEncoder(encoder, self.manager)
         self._before: dict[str, dict[str, int]] = {}
@@ -110,7 +113,7 @@ class ManagedArm(Arm):
         if not seen:  # an encoder that forms its units as it encodes: the manager counts them
             axes = {name: list(usual) for name, usual in self._encoder.usual_axes.items()}
             for pages in batches:
-                ManagedArm.encode(self, pages)
+                self.encode(pages)
         self.manager.warm_up(axes, seen if seen and self.settings.budgets == "auto" else None)
 
     def start(self) -> None:
@@ -146,8 +149,15 @@ def path_statistics(stats: PathStats, before: Mapping[str, int]) -> dict[str, An
     return stats.as_dict() | counted | {"hit_rate": since.hit_rate, "padding_share": since.padding_share}
 
 
-def build(name: str, subject: EncoderSubject, settings: GraphSettings, capture: Capture | None = None) -> Arm:
-    """Returns the arm with this name, one of ARMS that the subject does not lack."""
+def build(
+    name: str,
+    subject: EncoderSubject,
+    settings: GraphSettings,
+    capture: Capture | None = None,
+    others: Sequence[Rank] = (),
+) -> Arm:
+    """Returns the arm with this name, one of ARMS that the subject does not lack. others: as ManagedArm has them."""
     if name == "reference":
         return ReferenceArm(subject)
-    return ManagedArm(subject, settings if name == "graph" else replace(settings, graphs="off"), capture)
+    settings = settings if name == "graph" else replace(settings, graphs="off")
+    return ManagedArm(subject, settings, capture, others)

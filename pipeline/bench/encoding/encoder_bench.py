@@ -12,6 +12,7 @@ from torch import Tensor
 from encoders.graphs.axis_graphs import user_budgets
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.errors import GraphSettingsError
+from encoders.graphs.ranks import Rank
 from encoders.graphs.settings import GraphSettings
 from ocr.families.family import NumberFormat
 from pipeline.bench.bench_figures import Figures, known
@@ -28,7 +29,8 @@ from pipeline.bench.encoding.requests import (
 )
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.bench.machine import describe, machine_line
-from pipeline.device.startup.loading import choose_device, choose_dtype
+from pipeline.device.startup.loading import choose_device, choose_dtype, rank_devices
+from pipeline.device.threads.streams import quick_turns
 from pipeline.errors import ConfigError
 
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
@@ -44,7 +46,8 @@ class BenchSettings:
     batch_size: requests that are encoded at once, with their views pooled; they share the time equally.
     max_items, max_frames: most views, or frames of videos, in a batch. budgets: of the graphs; "auto" chooses from the
     requests by measured latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
-    place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit.
+    place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit; of each rank.
+    ranks: devices that each of our arms is measured on as well, shared out as in a run; on the CPU threads.
     """
 
     model: str = "small"
@@ -63,21 +66,20 @@ class BenchSettings:
     pages: str | None = None
     frames: int = 0
     memory_limit: int | None = None
+    ranks: int = 1
 
 
 def settings_of(*, device: str, dtype: str, arms: str, **options: Any) -> BenchSettings:
     """Returns the settings that the options say, for the device that a run would choose. Raises: ConfigError."""
+    if device == "auto" and options.get("ranks", 1) > 1:
+        device = "cuda"  # refused where there is none
     chosen, names = choose_device(device), known("--arms", arms, ARMS)
     return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **options)
 
 
 def run(**options: Any) -> Figures:
     """Measures what the options of `ocrbatch bench encoder` say. Raises: CheckpointError, ConfigError."""
-    return reported(bench(settings_of(**options)))
-
-
-def reported(values: dict[str, Any]) -> Figures:
-    """Returns the figures of bench() with the report's lines."""
+    values = bench(settings_of(**options))
     return Figures(values=values, lines=tuple(_lines(values)))
 
 
@@ -87,8 +89,9 @@ def bench(
 ) -> dict[str, Any]:
     """Measures every arm that the model has on the same requests; returns all figures as JSON values.
 
-    missing_arms: those that the model lacks, with the reason; the others are those of compared(). subject: the model,
-    where it is loaded already. capture: of graphs; by default the device's. Raises: CheckpointError, ConfigError.
+    missing_arms: those that the model lacks, with the reason; speed_up: of each shared arm, by the median batch, next
+    to the same arm on one device; the others are those of compared(). subject: the model, where it is loaded already.
+    capture: of graphs; by default the device's. Raises: CheckpointError, ConfigError.
     """
     device = torch.device(settings.device)
     if subject is None:
@@ -101,11 +104,43 @@ def bench(
     graphs = graph_settings_for(settings, subject, requests)
     # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
     # as they take the memory.
-    alone = [[name] for name in chosen if name == "reference"]
     ours = [name for name in chosen if name != "reference"]
-    groups = ([build(name, subject, graphs, capture) for name in names] for names in (*alone, ours))
-    values, _ = compared(groups, settings, device, requests)
-    return values | {"missing_arms": missing}
+    shared = further_ranks(settings, subject)
+    groups: list[list[tuple[str, Sequence[Rank]]]] = [[("reference", ())]] if "reference" in chosen else []
+    groups.append([(name, others) for others in ([(), shared] if shared else [()]) for name in ours])
+    built = ([build(name, subject, graphs, capture, others) for name, others in group] for group in groups)
+    with quick_turns(device):  # as in a run
+        values = compared(built, settings, device, requests)
+    page_ms = {arm["arm"]: arm["page_ms"] for arm in values["arms"]}
+    speed_up = {
+        arm: page_ms[name] / milliseconds
+        for arm, milliseconds in page_ms.items()
+        for name in ours
+        if arm.startswith(f"{name}, ")
+    }
+    return values | {"missing_arms": missing, "speed_up": speed_up}
+
+
+def further_ranks(settings: BenchSettings, subject: EncoderSubject) -> list[Rank]:
+    """Returns the devices besides the first that --ranks asks for. Raises: ConfigError where they cannot be had."""
+    key, encoder = f"--ranks {settings.ranks}", subject.encoder
+    if settings.ranks == 1:
+        return []
+    if not encoder.paths:
+        raise ConfigError(f"{key}: this model's encoder takes whole pages, one by one; leave it out")
+    if settings.budgets in ("auto", "fitted"):
+        raise ConfigError(
+            f"{key}: --budgets {settings.budgets} looks at whole batches; give lists or leave it out"
+        )
+    devices = [encoder.device] * settings.ranks
+    if encoder.device.type == "cuda":
+        devices = rank_devices(encoder.device, settings.ranks)
+    if len(devices) < settings.ranks:
+        raise ConfigError(
+            f"{key}: each takes a GPU of its own, and this machine has {len(devices)}; ask for at most that many, "
+            "or for --device cpu to try it without"
+        )
+    return [encoder.rank_on(device) for device in devices[1:]]
 
 
 def compared(
@@ -113,8 +148,8 @@ def compared(
     settings: BenchSettings,
     device: torch.device,
     requests: Sequence[Request],
-) -> tuple[dict[str, Any], dict[str, list[Tensor]]]:
-    """Measures arms, those of a group by turns; returns figures as JSON values, and each arm's tokens of pages.
+) -> dict[str, Any]:
+    """Measures arms, those of a group by turns; returns figures as JSON values.
 
     parity: the largest relative difference of each arm's tokens from those of each arm before it. grids: (columns,
     rows) of the tiles of each request. A group's memory is free before the next one is asked for. Raises: ConfigError.
@@ -128,7 +163,7 @@ def compared(
         for arm in arms:
             outputs[arm.name] = _outputs(arm, requests, settings)
             arm.close()
-    values = {
+    return {
         "settings": asdict(settings) | {"buckets": str(settings.buckets)},
         "machine": describe(device),
         "parity": {
@@ -138,7 +173,6 @@ def compared(
         "grids": [list(request.views.grid) for request in requests],
         "arms": [arm.values() for arm in measured],
     }
-    return values, outputs
 
 
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
@@ -154,15 +188,8 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"Parity, {pair}: largest relative difference {difference:.1e}"
     for name, why in values["missing_arms"].items():
         yield f"No arm {name}: {why}"
-    if (ranks := values.get("ranks")) is not None:
-        shares = ", ".join(map(str, ranks["shares"]))
-        yield f"{ranks['ranks']} ranks; the first batch's pages on each: {shares}"
-        yield (
-            f"{ranks['speed_up']:.2f} times as fast as one rank; {ranks['num_same_bits']} of {ranks['num_pages']} "
-            "pages have the bits of one rank's"
-        )
-        if not ranks["is_same_everywhere"]:
-            yield "WRONG: the ranks did not gather the same tokens"
+    for name, speed_up in values["speed_up"].items():
+        yield f"{name}: {speed_up:.2f} times as fast as one"
 
 
 def graph_settings_for(
@@ -219,7 +246,6 @@ def _measure(
     for batch in batches:
         pages = views_of(batch)
         for arm, times in zip(arms, all_times, strict=True):
-            arm.meet()
             _finish(device)
             start = time.perf_counter()
             arm.encode(pages)

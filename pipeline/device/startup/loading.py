@@ -20,6 +20,8 @@ from pipeline.ingest.workers.limits import keep_freed_memory
 if TYPE_CHECKING:
     import torch
 
+    from encoders.graphs.ranks import Rank
+    from encoders.vision_encoder import PageEncoder
     from ocr.decoding.gpu.reader import PagedReader
     from ocr.families.page_model import PageModel
     from pipeline.device.run_encoder import RunEncoder
@@ -110,7 +112,33 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
             else "this model's encoder runs without a graph manager"
         )
         LOGGER.warning("encoder.graphs: on has no effect: %s", reason)
-    return RunEncoder(encoder, settings)
+    return RunEncoder(encoder, settings, _further_ranks(encoder, config.cluster.num_ranks))
+
+
+def _further_ranks(encoder: "PageEncoder", num_ranks: int) -> "list[Rank]":
+    """Returns the paths and devices that the encoder is shared out over besides its own. Raises: ConfigError."""
+    key = f"cluster.encoder_parallel: {num_ranks}"
+    if num_ranks > 1 and not encoder.paths:
+        LOGGER.warning("%s has no effect: this model's encoder takes whole pages, one by one", key)
+        return []
+    devices = rank_devices(encoder.device, num_ranks)
+    if len(devices) < num_ranks:
+        raise ConfigError(f"{key}: the model has {len(devices)} GPUs here; set at most that many, or auto")
+    return [encoder.rank_on(device) for device in devices[1:]]
+
+
+def rank_devices(first: "torch.device", num_ranks: int) -> "list[torch.device]":
+    """Returns so many devices for one encoder, the first one's first; fewer where there are no more GPUs."""
+    import torch
+
+    if num_ranks == 1:
+        return [first]
+    if first.type != "cuda":
+        return []
+    others = (
+        torch.device("cuda", index) for index in range(torch.cuda.device_count()) if index != first.index
+    )
+    return [first, *others][:num_ranks]
 
 
 def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
@@ -276,7 +304,8 @@ def num_replicas(config: Config, cpus: int | None = None, *, has_gpus: bool | No
     """
     if config.run.replicas is not None:
         return config.run.replicas
-    if config.device == "cpu" or config.decode.batch_size is not None or reads_lines(config):
+    is_alone = config.decode.batch_size is not None or config.cluster.num_ranks > 1
+    if config.device == "cpu" or is_alone or reads_lines(config):
         return 1
     if not (_may_have_gpu() and _has_large_gpus() if has_gpus is None else has_gpus):
         return 1

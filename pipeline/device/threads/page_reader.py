@@ -256,7 +256,7 @@ class PageReader:
             self._config.decode,
             incoming=self._rendered,
             outgoing=self._encoded,
-            most=encode_pages(self._config, _device(loaded)),
+            most=encode_pages(self._config, _device(loaded)) * encoder.num_ranks,
         )
         self._encoding.meter.add("busy", watch.seconds)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))

@@ -184,7 +184,7 @@ def _sizes(graph: ManagedArm, path: GraphPath, axis: int) -> list[Found]:
 
     Empty without graphs.
     """
-    state: Any = graph.manager._axes[path.name, axis]
+    state: Any = graph.manager.managers[0]._axes[path.name, axis]
     trials = getattr(state, "_trials", None)
     if trials is None:
         return []

@@ -157,7 +157,8 @@ def test_weights_are_shared(ours: DeepEncoderV2, theirs: DeepseekOcr2Model) -> N
     others = sum(weight.numel() for weight in theirs.language_model.parameters())
     assert sum(weight.numel() for weight in names.values()) == theirs.num_parameters() - others
     encoder = SquareViewsEncoder(ours)
-    assert encoder.num_bytes == 4 * sum(weight.numel() for weight in names.values())
+    tensors = [*names.values(), *ours.buffers()]
+    assert encoder.num_bytes == sum(tensor.nbytes for tensor in tensors)
     assert encoder.device == CPU
 
 

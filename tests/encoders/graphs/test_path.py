@@ -7,7 +7,7 @@ import torch
 
 from encoders.graphs.capturing.buffers import META, StaticBuffers, check_units, have_room, input_rows
 from encoders.graphs.errors import UnitError
-from encoders.graphs.path import GraphPath, Unit, watch
+from encoders.graphs.path import GraphPath, Unit, Watch
 from tests.encoders.graphs.toys import CPU, SequencePath, SlicePath, ViewPath
 
 VIEWS, SLICES, SEQUENCES = ViewPath(), SlicePath(), SequencePath()
@@ -114,7 +114,7 @@ def test_rows_that_an_output_does_not_have_are_noticed() -> None:
 
 def test_watched_parameters_are_seen_when_replaced() -> None:
     module = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
-    listed = watch(module)
+    listed = Watch(module)
     assert {id(tensor) for tensor in listed()} == {
         id(tensor) for tensor in (*module.parameters(), *module.buffers())
     }

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Sequence
 import torch
 from torch import Tensor, nn
 
-from encoders.graphs.path import GraphPath, Tensors, UniformPath, Unit, watch
+from encoders.graphs.path import GraphPath, Tensors, UniformPath, Unit, Watch
 from tests.encoders.graphs.eager_capture import EagerCapture
 
 CPU = torch.device("cpu")
@@ -68,7 +68,7 @@ class ViewPath(ToyPath, UniformPath):
         self.name = name
         self.clock = clock or Clock()
         self.layer = linear(5, 4)
-        self.watched_now = watch(self.layer)
+        self.watched_now = Watch(self.layer)
 
     def unit_tokens(self, axis: Hashable) -> int:
         assert isinstance(axis, int)

@@ -84,7 +84,7 @@ def test_groups_that_are_not_the_frames_are_refused(groups: list[list[int]]) -> 
 
 def test_the_size_of_the_weights_is_all_of_them() -> None:
     encoder, vit, resampler, _ = tiny_parts("2.6")
-    weights = [*vit.parameters(), *resampler.parameters()]
-    assert encoder.num_bytes == sum(weight.numel() * 4 for weight in weights)
+    weights = [tensor for module in (vit, resampler) for tensor in (*module.parameters(), *module.buffers())]
+    assert encoder.num_bytes == sum(weight.nbytes for weight in weights)
     assert encoder.device == torch.device("cpu")
     assert [str(tier) for tier in encoder.usual_axes["slices"]] == ["16", "32"]

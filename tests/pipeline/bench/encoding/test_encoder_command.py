@@ -4,10 +4,15 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from click.testing import CliRunner, Result
 
+from pipeline.bench.encoding.encoder_bench import BenchSettings, further_ranks
+from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
+from pipeline.errors import ConfigError
 from tests.ocr.families.published.tiny_published import save
+from tests.ocr.tiny import tiny_model
 from tests.pipeline.bench.encoding.test_families import minicpm
 
 
@@ -47,6 +52,38 @@ def test_a_model_without_reference_says_so(tmp_path: Path) -> None:
     assert "No arm reference: transformers has no class for this model" in result.output
     assert "Parity, graph to eager" in result.output
     assert "to reference" not in result.output
+
+
+def test_ranks_stand_beside_one_device(tmp_path: Path) -> None:
+    """Each of our arms is measured shared out as well, with the tokens that one device gives."""
+    model, output = minicpm("4.5", tmp_path), tmp_path / "ranks.json"
+    result = command(
+        "--model", model, "--ranks", "2", "--batch-size", "3", "--output-json", str(output),
+        "--buckets", "{(90, 130): 0.5, (60, 44): 0.5}",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.exception
+    found = json.loads(output.read_text())
+    arms = {arm["arm"]: arm for arm in found["arms"]}
+    assert list(arms) == ["eager", "graph", "eager, 2 ranks", "graph, 2 ranks"]
+    assert max(found["parity"].values()) < 1e-5
+    for name in ("eager", "graph"):
+        shared = arms[f"{name}, 2 ranks"]
+        assert found["speed_up"][f"{name}, 2 ranks"] == pytest.approx(
+            arms[name]["page_ms"] / shared["page_ms"]
+        )
+        assert f"{name}, 2 ranks: {found['speed_up'][f'{name}, 2 ranks']:.2f} times" in result.output
+    units = [arms[name]["statistics"]["slices"]["eager"] for name in ("graph", "graph, 2 ranks")]
+    assert units[0] == units[1] > 0
+
+
+def test_ranks_that_cannot_be_had_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--ranks 2: --budgets auto looks at whole batches"):
+        further_ranks(BenchSettings(budgets="auto", buckets={}, ranks=2), deepseek_subject(tiny_model()))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    words = ["bench", "encoder", "--ranks", "2"]
+    assert "PyTorch finds no CUDA GPU" in str(CliRunner().invoke(cli, words).exception)
+    result = command("--model", str(save("granite_docling", tmp_path / "model")), "--ranks", "2")
+    assert "--ranks 2: this model's encoder takes whole pages" in str(result.exception)
 
 
 @pytest.mark.parametrize(
