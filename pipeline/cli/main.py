@@ -11,13 +11,11 @@ import click
 from pipeline.cli.bench_commands import bench
 from pipeline.cli.console import LOGGER, say
 from pipeline.cli.database_commands import datasette, prune, vacuum, verify
-from pipeline.cli.doctor_command import doctor
 from pipeline.cli.finetune_command import finetune
 from pipeline.cli.reading_commands import compare, evaluate, export, search, status
 from pipeline.cli.run_command import run
-from pipeline.cli.setup_commands import completion, init
-from pipeline.cli.text_command import text
-from pipeline.cli.view_commands import report, view
+from pipeline.cli.setup_commands import completion, doctor, init
+from pipeline.cli.view_commands import report, text, view
 from pipeline.device.startup.imports import is_importing
 from pipeline.errors import ExitCode, StopRequest, exit_code, is_explained
 from storage.strings.printable import on_screen

@@ -23,8 +23,14 @@ from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import settings_for
 from ocr.imaging.tiling import views
 from ocr.model_files.locate import find_directory
-from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
-from ocr.training.calibrate.reliability import Rated, Reading, calibrate
+from ocr.training.calibrate.reliability import (
+    Rated,
+    Reading,
+    block_accuracies,
+    calibrate,
+    normalise,
+    page_accuracy,
+)
 from ocr.transcript import grounding
 from ocr.transcript.confidence import block_features, page_features, signals
 from ocr.types import Transcript

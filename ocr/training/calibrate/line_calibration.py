@@ -17,8 +17,14 @@ from ocr.line_reader.line_confidence import block_features, page_features
 from ocr.line_reader.line_signals import line_signals
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.training.calibrate.alignment import block_accuracies, normalise, page_accuracy
-from ocr.training.calibrate.reliability import Rated, Reading, calibrate
+from ocr.training.calibrate.reliability import (
+    Rated,
+    Reading,
+    block_accuracies,
+    calibrate,
+    normalise,
+    page_accuracy,
+)
 
 
 def read(folders: Sequence[Path], reader: LineReader) -> Iterator[Reading]:

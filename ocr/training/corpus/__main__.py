@@ -27,8 +27,7 @@ from pathlib import Path
 
 from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
-from ocr.training.corpus.font_files import build_fonts, load_table
-from ocr.training.corpus.hand_files import build_hands
+from ocr.training.corpus.font_files import build_fonts, build_hands, load_table
 from ocr.training.corpus.packages import CorpusError, Package, fetch
 from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
 from ocr.training.corpus.photographs import build_pictures, load_sources

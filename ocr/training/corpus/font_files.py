@@ -1,16 +1,126 @@
-"""Font families for rendered pages, cut down to the characters that pages of text need."""
+"""Font families for rendered pages, cut down to the characters that pages of text need.
+
+Typefaces of printers that print dots are drawn from a bitmap typeface; those of handwriting come from packages of npm,
+named in hands.yaml, of which nothing is installed.
+"""
 
 import io
+import math
+import subprocess
+import tarfile
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pymupdf
 import yaml
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
+from PIL import Image, ImageDraw, ImageFont
 
-from ocr.training.corpus.dots import dotted
 from ocr.training.corpus.packages import CorpusError, Package
+
+TABLE = Path(__file__).with_name("hands.yaml")
+_MEMBER = "package/files/{name}-latin-400-normal.woff"
+
+
+def build_hands(out: Path, table: Path = TABLE) -> dict[str, dict[str, str]]:
+    """Writes out/<family>.ttf; returns version and licence of each package. Raises CorpusError."""
+    listed = yaml.safe_load(table.read_text(encoding="utf-8"))
+    for name in listed["families"]:
+        (out / f"{name}.ttf").write_bytes(plain_font(_downloaded(name, listed["version"]), name))
+    return {
+        f"@fontsource/{name}": {"version": listed["version"], "licence": "OFL-1.1"}
+        for name in listed["families"]
+    }
+
+
+def plain_font(archive: bytes, name: str) -> bytes:
+    """Returns the regular Latin font of a package, not compressed. Raises CorpusError if it has none."""
+    with tarfile.open(fileobj=io.BytesIO(archive)) as members:
+        try:
+            found = members.extractfile(_MEMBER.format(name=name))
+        except KeyError as error:
+            raise CorpusError(f"{name} has no {_MEMBER.format(name=name)}: take another family") from error
+        assert found
+        font = TTFont(io.BytesIO(found.read()))
+    font.flavor = None
+    out = io.BytesIO()
+    font.save(out)
+    return out.getvalue()
+
+
+def _downloaded(name: str, version: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["npm", "pack", "--silent", f"@fontsource/{name}@{version}"]
+        try:
+            subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise CorpusError(f"{' '.join(command)} failed: {error}") from error
+        return next(Path(folder).glob("*.tgz")).read_bytes()
+
+
+_EM = 1000
+_CORNERS = 8  # of a dot
+
+
+def dotted(data: bytes, characters: str, *, height_px: int, radius: float) -> bytes:
+    """Returns a TrueType font: each pixel of the glyphs at `height_px` is a dot of `radius` pixels (0.3 to 0.8).
+
+    data: a monospaced font, sharp at that height: of bitmaps, or of outlines that follow a grid. Characters that it
+    lacks are left out. Radii above 0.5 make dots that touch, as a worn ribbon does.
+    """
+    font = ImageFont.truetype(io.BytesIO(data), height_px)
+    ascent, descent = font.getmetrics()
+    width = round(font.getlength("0"))
+    unit = _EM / (ascent + descent)
+    unknown = _mask(font, "\U000f1234", width, ascent + descent)
+    glyphs, names = {".notdef": TTGlyphPen(None).glyph(), "space": TTGlyphPen(None).glyph()}, {0x20: "space"}
+    for character in characters:
+        mask = _mask(font, character, width, ascent + descent)
+        if not mask or mask == unknown:
+            continue
+        name = f"u{ord(character):04X}"
+        pen = TTGlyphPen(None)
+        for x, y in mask:
+            _dot(pen, (x + 0.5) * unit, (ascent - y - 0.5) * unit, radius * unit)
+        glyphs[name], names[ord(character)] = pen.glyph(), name
+    return _built(glyphs, names, round(width * unit), round(ascent * unit), round(descent * unit))
+
+
+def _mask(font: ImageFont.FreeTypeFont, character: str, width: int, height: int) -> list[tuple[int, int]]:
+    """The pixels (x, y) that are set."""
+    image = Image.new("1", (width, height))
+    ImageDraw.Draw(image).text((0, 0), character, fill=1, font=font)
+    return [(x, y) for y in range(height) for x in range(width) if image.getpixel((x, y))]
+
+
+def _dot(pen: TTGlyphPen, x: float, y: float, radius: float) -> None:
+    for corner in range(_CORNERS):
+        angle = -2 * math.pi * (corner + 0.5) / _CORNERS
+        point = (round(x + radius * math.cos(angle)), round(y + radius * math.sin(angle)))
+        (pen.lineTo if corner else pen.moveTo)(point)
+    pen.closePath()
+
+
+def _built(
+    glyphs: dict[str, object], names: dict[int, str], advance: int, ascent: int, descent: int
+) -> bytes:
+    builder = FontBuilder(_EM, isTTF=True)
+    builder.setupGlyphOrder(list(glyphs))
+    builder.setupCharacterMap(names)
+    builder.setupGlyf(glyphs)
+    builder.setupHorizontalMetrics(dict.fromkeys(glyphs, (advance, 0)))
+    builder.setupHorizontalHeader(ascent=ascent, descent=-descent)
+    builder.setupNameTable({"familyName": "Dots", "styleName": "Regular"})
+    builder.setupOS2(sTypoAscender=ascent, sTypoDescender=-descent, usWinAscent=ascent, usWinDescent=descent)
+    builder.setupPost(isFixedPitch=1)
+    out = io.BytesIO()
+    builder.save(out)
+    return out.getvalue()
+
 
 CLASSES = ("serif", "sans", "mono", "display")
 STYLES = ("regular", "bold", "italic", "bolditalic")

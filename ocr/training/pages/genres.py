@@ -28,8 +28,7 @@ from ocr.training.pages.matter.prose import (  # fmt: skip
     small_print,
     title,
 )
-from ocr.training.pages.tabular.cells import wrapped
-from ocr.training.pages.tabular.records import form, invoice, letter
+from ocr.training.pages.tabular.records import form, invoice, letter, wrapped
 from ocr.training.pages.tabular.slips import slip
 from ocr.training.pages.tabular.tables import table
 

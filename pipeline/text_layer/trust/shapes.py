@@ -2,7 +2,7 @@
 
 Exchanged digits are invisible to every statistic of a text. So each digit and some letters of each typeface of a
 document are held once against how common typefaces draw them. A typeface that fails need not be wrong, it may only be
-unusual: words of it are shown to the line reader (`pipeline.readers.font_looks`).
+unusual: words of it are shown to the line reader (`pipeline.readers.text_layers`).
 """
 
 import string

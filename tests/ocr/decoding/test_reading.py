@@ -21,7 +21,7 @@ from ocr.model.prompt import encode_prompt, splice
 from ocr.types import Transcript
 from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, random_reader, stopping
 from tests.ocr.decoding.plain import assert_same, read_plainly
-from tests.ocr.decoding.sequence.test_ngram import rescan
+from tests.ocr.decoding.sequence.test_page_reading import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 __all__ = ["stopping"]

@@ -13,8 +13,7 @@ from transformers import LogitsProcessor, UnlimitedOcrForConditionalGeneration
 from encoders.views import PageViews, UInt8Array
 from ocr.checkpoints.checkpoint import LoadedModel, load
 from ocr.decoding.requests import PageRequest
-from ocr.decoding.sequence.ngram import NgramBan
-from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.decoding.sequence.page_reading import DecodeSettings, NgramBan
 from ocr.model.prompt import encode_prompt
 from tests.ocr.tiny import relative_error
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pymupdf
 
+from ocr.training.pages.compose import Layout
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.page_truth import Sheet
-from ocr.training.pages.sheets import Layout
 from ocr.training.pages.styles import choose_style
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures

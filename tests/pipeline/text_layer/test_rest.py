@@ -10,7 +10,7 @@ from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
-from pipeline.readers.joining import with_rest
+from pipeline.readers.text_layers import with_rest
 from pipeline.stages.read_lines import read_lines
 from pipeline.types import EmbeddedPage, PageResult
 from storage.types import PageError

@@ -1,14 +1,22 @@
+import io
+import tarfile
 from pathlib import Path
 
 import pymupdf
 import pytest
 import yaml
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from fontTools.ttLib import TTFont
+from PIL import ImageFont
 
 from ocr.training.corpus.font_files import (
     REQUIRED,
     build_fonts,
+    dotted,
     draws,
     load_table,
+    plain_font,
     subset_font,
 )
 from ocr.training.corpus.packages import CorpusError, Package
@@ -70,3 +78,64 @@ def test_a_family_of_dots_is_drawn_from_a_bitmap_face(tmp_path: Path) -> None:
     [made] = build_fonts([entry], {"p": package}, tmp_path / "out")
     assert made["styles"] == {"regular": "train/face-16-45.ttf"}
     assert draws(tmp_path / "out/train/face-16-45.ttf")
+
+
+def test_each_pixel_becomes_a_dot() -> None:
+    made = dotted(pymupdf.Font("cour").buffer, "IO", height_px=16, radius=0.4)
+    font = TTFont(io.BytesIO(made))
+    cmap = font.getBestCmap()
+    assert set(cmap) == {ord(c) for c in " IO"}
+    dots = {c: font["glyf"][cmap[ord(c)]].numberOfContours for c in "IO"}
+    assert 10 < dots["I"] < 60
+    assert 10 < dots["O"] < 60
+    assert len({font["hmtx"][name][0] for name in cmap.values()}) == 1
+
+
+def test_bolder_dots_ink_more() -> None:
+    inked = []
+    for radius in (0.35, 0.6):
+        made = dotted(pymupdf.Font("cour").buffer, "H", height_px=16, radius=radius)
+        with pymupdf.open() as document:
+            page = document.new_page(width=60, height=60)
+            writer = pymupdf.TextWriter(page.rect)
+            writer.append((10, 45), "H", font=pymupdf.Font(fontbuffer=made), fontsize=36)
+            writer.write_text(page)
+            inked.append(sum(255 - v for v in page.get_pixmap(colorspace=pymupdf.csGRAY).samples))
+    assert 0 < 1.5 * inked[0] < inked[1]
+
+
+def _package(name: str) -> bytes:
+    pen = TTGlyphPen(None)
+    pen.moveTo((0, 0))
+    pen.lineTo((400, 0))
+    pen.lineTo((400, 500))
+    pen.closePath()
+    builder = FontBuilder(1000, isTTF=True)
+    builder.setupGlyphOrder([".notdef", "a"])
+    builder.setupCharacterMap({97: "a"})
+    builder.setupGlyf({".notdef": pen.glyph(), "a": pen.glyph()})
+    builder.setupHorizontalMetrics({".notdef": (500, 0), "a": (500, 0)})
+    builder.setupHorizontalHeader(ascent=800, descent=-200)
+    builder.setupNameTable({"familyName": "Test", "styleName": "Regular"})
+    builder.setupOS2()
+    builder.setupPost()
+    builder.font.flavor = "woff"
+    packed = io.BytesIO()
+    builder.font.save(packed)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        member = tarfile.TarInfo(name)
+        member.size = len(packed.getvalue())
+        archive.addfile(member, io.BytesIO(packed.getvalue()))
+    return out.getvalue()
+
+
+def test_a_font_is_taken_out_plain() -> None:
+    font = plain_font(_package("package/files/pen-latin-400-normal.woff"), "pen")
+    assert font[:4] == b"\0\1\0\0"
+    assert ImageFont.truetype(io.BytesIO(font), 40).getlength("aa") == 40
+
+
+def test_a_package_without_a_latin_font() -> None:
+    with pytest.raises(CorpusError, match="take another family"):
+        plain_font(_package("package/files/pen-greek-400-normal.woff"), "pen")

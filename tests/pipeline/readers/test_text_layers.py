@@ -15,8 +15,8 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
-from pipeline.readers.font_looks import FontLooks, agree
 from pipeline.readers.reader_plan import Plan
+from pipeline.readers.text_layers import FontLooks, agree
 from pipeline.rereading.attempts import Attempts
 from pipeline.stages.read_lines import read_lines, read_samples
 from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage, RenderedPage

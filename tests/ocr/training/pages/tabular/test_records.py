@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from ocr.training.pages.page_truth import extract
-from ocr.training.pages.tabular.cells import wrapped
+from ocr.training.pages.tabular.records import wrapped
 from tests.ocr.training.writers import Desk
 
 SEEDS = 40

@@ -6,10 +6,9 @@ import torch
 
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised
 from ocr.line_reader.reading import darkness_of
-from ocr.training.lines import line_cuts
+from ocr.training.lines import line_batches
 from ocr.training.lines.drawn_pages import DrawnPage
-from ocr.training.lines.line_batches import cut_lines
-from ocr.training.lines.line_cuts import Atlas, normalised_lines, plan
+from ocr.training.lines.line_batches import Atlas, cut_lines, normalised_lines, plan
 from ocr.training.lines.page_streams import line_batch
 from tests.ocr.training.lines.printed_lines import printed, text_line
 
@@ -20,7 +19,7 @@ CLASSES = {" ": 1, **{c: i + 2 for i, c in enumerate("abcdefghijklmnopqrstuvwxyz
 @pytest.fixture
 def _plain_margins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves as much paper beside lines as the reader does."""
-    monkeypatch.setattr(line_cuts, "_BESIDE", (0.25, 0.25))
+    monkeypatch.setattr(line_batches, "_BESIDE", (0.25, 0.25))
 
 
 def alone(page: DrawnPage) -> torch.Tensor:
