@@ -5,7 +5,7 @@ from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 from ocr.imaging.measures import PRINT_LEVELS
-from ocr.imaging.planes import picture_of
+from ocr.imaging.planes import picture_of, planes_of
 
 # The ground is the median of so many cells across: a line of large print is narrower than half of them.
 _CELL_PX, _CELLS = 16, 5
@@ -31,13 +31,14 @@ def colour_contrast(pixels: UInt8Array) -> UInt8Array | None:
 
     None where print stands out as much in grey, as on most pages, and on scans with grain. pixels: [H, W, 3] uint8.
     """
-    picture = picture_of(pixels)
-    if picture.mode == "L" or has_grain(np.asarray(picture.getchannel("G"))):
+    planes = planes_of(pixels)
+    if len(planes) == 1 or has_grain(planes[1]):
         return None
-    small = picture.reduce(min(max(2, round(max(picture.size) / _ANALYSIS_PX)), *picture.size))
+    height, width = planes[0].shape
+    small = picture_of(pixels, min(max(2, round(max(height, width) / _ANALYSIS_PX)), height, width))
     far = _contrast(small)
     is_lost = (far >= _SEEN_LEVELS) & (_contrast(small.convert("L")) < _LOST * far)
-    return _contrast(picture) if np.mean(is_lost) > _LEAST_SHARE else None
+    return _contrast(picture_of(pixels)) if np.mean(is_lost) > _LEAST_SHARE else None
 
 
 def has_grain(grey: UInt8Array) -> bool:

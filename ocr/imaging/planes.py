@@ -44,9 +44,10 @@ def planes_of(image: UInt8Array) -> UInt8Array:
     return np.ascontiguousarray(image.transpose(2, 0, 1))
 
 
-def picture_of(image: UInt8Array) -> Image.Image:
-    """Returns an image [H, W, 3] as a picture: mode L if its channels share memory, else RGB."""
+def picture_of(image: UInt8Array, factor: int = 1) -> Image.Image:
+    """Returns an image [H, W, 3], reduced by a factor, as a picture: mode L if its channels share memory, else RGB."""
     bands = [Image.fromarray(plane) for plane in planes_of(image)]
+    bands = [band.reduce(factor) for band in bands] if factor > 1 else bands
     return bands[0] if len(bands) == 1 else Image.merge("RGB", bands)
 
 

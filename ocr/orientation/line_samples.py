@@ -44,9 +44,7 @@ class Places:
 
 def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
     """Returns the page in grey, reduced by a whole number to about side_px. pixels: [H, W, 3] or [H, W] uint8."""
-    image = picture_of(pixels)
-    factor = round(max(image.size) / side_px)
-    return (image.reduce(factor) if factor > 1 else image).convert("L")
+    return picture_of(pixels, round(max(pixels.shape) / side_px)).convert("L")
 
 
 def find_places(ink: Mask) -> Places:

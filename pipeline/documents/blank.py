@@ -40,18 +40,13 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    if round(max(pixels.shape[:2]) / _ANALYSIS_PX) <= 1:  # it is not reduced
-        rows = picture_of(pixels[::_EDGE_STEP]).convert("L")
-        if _are_many(_sharp_edges(np.asarray(rows))):
-            return False
-    picture = picture_of(pixels)
+    picture = picture_of(pixels, round(max(pixels.shape[:2]) / _ANALYSIS_PX))
+    first, *others = picture.split()
     # Print may stand out by its colour alone.
-    bands = picture.split() if picture.mode == "RGB" else ()
-    return _is_blank(picture.convert("L")) and all(map(_is_blank, bands))
+    return all(map(_is_blank, (*others, first))) and (not others or _is_blank(picture.convert("L")))
 
 
 def _is_blank(grey: Image.Image) -> bool:
-    grey = grey.reduce(max(1, round(max(grey.size) / _ANALYSIS_PX)))
     edges = _sharp_edges(np.asarray(grey)[::_EDGE_STEP])
     if _are_many(edges):
         return False

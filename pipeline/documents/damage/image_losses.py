@@ -78,7 +78,9 @@ def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
     with open(path, "rb") as file:
         if has_hole(file, found_at):
             found.append(_HOLE)
-        if any(picture_data.is_whole("/DCTDecode", data) is False for data in _jpegs(image, file, found_at)):
+        may_be_filled = image.format != "JPEG" or _has_even_corner(image)
+        jpegs = _jpegs(image, file, found_at)
+        if any(picture_data.is_whole("/DCTDecode", data, may_be_filled) is False for data in jpegs):
             found.append(_JPEG)
         if _has_lost_lines("".join(words)) or lacks_fax_lines(file, tags):
             found.append(_FAX)
@@ -152,6 +154,15 @@ def _jpegs(image: Any, file: Any, found: Extents) -> Iterator[bytes]:
     elif image.format == "TIFF" and (start := int(image.tag_v2.get(_OLD_JPEG, 0))):
         file.seek(start)
         yield file.read(_MOST_BYTES)
+
+
+def _has_even_corner(image: Any) -> bool:
+    """Returns whether the pixels in a corner are alike; the last ones are in any, as the picture may be turned."""
+    width, height = image.size
+    corners = (image.crop((x, y, x + 2, y + 2)) for x in (0, width - 2) for y in (0, height - 2))
+    return min(width, height) < 2 or any(
+        np.ptp(np.asarray(corner), axis=(0, 1)).max() == 0 for corner in corners
+    )
 
 
 def _has_lost_lines(words: str) -> bool:

@@ -26,10 +26,14 @@ _REGIONS, _REGION_BYTES = (36, 38, 39), 18
 _BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
 
 
-def is_whole(filter_name: str, data: bytes) -> bool | None:
-    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told."""
+def is_whole(filter_name: str, data: bytes, may_be_filled: bool = True) -> bool | None:
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told.
+
+    may_be_filled: see jpeg_ends_early.
+    """
     if filter_name == "/DCTDecode":
-        return False if (whole := _whole_jpeg(data)) is not False and jpeg_ends_early(data) else whole
+        whole = _whole_jpeg(data)
+        return False if whole is not False and jpeg_ends_early(data, may_be_filled) else whole
     if filter_name == "/JBIG2Decode":
         return _whole_jbig2(data)
     if filter_name == "/FlateDecode":

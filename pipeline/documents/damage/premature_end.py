@@ -35,17 +35,20 @@ def lacks_rows(found: int, claimed: int) -> bool:
     return claimed - found >= max(_FEWEST_ROWS, _LEAST_SHARE * claimed)
 
 
-def jpeg_ends_early(data: bytes) -> bool:
+def jpeg_ends_early(data: bytes, may_be_filled: bool = True) -> bool:
     """Returns whether JPEG data ends, with or without an end marker, before its picture does.
 
-    A decoder that has all it needs ignores what comes before the next marker: where more bytes there change the
-    picture, it wanted more. Source: ITU-T T.81, B.2, D.1.8, G.1.
+    may_be_filled: whether the last pixels are alike, as far as is known, as are all that a decoder fills in. A decoder
+    that has all it needs ignores what comes before the next marker: where more bytes there change the picture, it
+    wanted more. Source: ITU-T T.81, B.2, D.1.8, G.1.
     """
     ends, frame, is_covered = _scans(data)
     if not ends:
         return False
     if not is_covered:
         return True
+    if not may_be_filled and len(ends) == 1 and frame not in (*_PROGRESSIVE, *_ARITHMETIC):
+        return False
     if ends[-1] == len(data):
         data += b"\xff\xd9"
     more = _MORE
