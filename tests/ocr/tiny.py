@@ -9,7 +9,7 @@ from encoders.deepseek.sam import SamConfig
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from ocr.model.random_weights import redraw
-from ocr.model.reference import reference_config, reference_model
+from pipeline.bench.reference import reference_config, reference_model
 
 __all__ = ["TINY", "reference_config", "reference_model", "relative_error", "tiny_model", "tiny_tokenizer"]
 

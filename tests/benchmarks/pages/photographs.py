@@ -1,8 +1,6 @@
-"""Reports how photographs without print end, alone and on scanned sheets.
+"""Reports how photographs without print end, alone and on scanned sheets, read with the line reader as they are.
 
-python -m tests.benchmarks.pages.photographs CACHE [--dpi N] [--each N]     reads them with the line reader, as they are
-python -m tests.benchmarks.pages.photographs CACHE --write FOLDER [--each N]     writes them, for a run
-python -m tests.benchmarks.pages.photographs CACHE --database RUN.sqlite     reports how they ended in that run
+python -m tests.benchmarks.pages.photographs CACHE [--dpi N] [--each N]
 
 Downloads the Debian packages that hold them into CACHE (with apt, nothing is installed). All pictures were inspected:
 none has legible lettering. Some are blank at once; on the others mostly nothing is read, and then they are blank too,
@@ -12,9 +10,8 @@ unless something on them looks like print: those are doubtful.
 import argparse
 import io
 import re
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -25,7 +22,6 @@ from ocr.training.corpus.packages import download
 from pipeline.api.image_reader import ImageReader
 from pipeline.documents.blank import is_blank
 from tests.benchmarks.pages.empty_sheets import black_edges, paper, punched, skewed_edges
-from tests.benchmarks.quality.readings.engines import stored
 
 # Plasma's and Stellarium's others are drawn, or hold catalogue numbers.
 _FILES = {
@@ -103,48 +99,22 @@ def on_sheet(sheet: Image.Image, photo: Image.Image) -> Image.Image:
     return sheet
 
 
-def _seen(reader: ImageReader, picture: Image.Image) -> str:
+def seen(reader: ImageReader, picture: Image.Image) -> str:
     return "blank at once" if is_blank(np.asarray(picture)) else reader.read(picture).status
 
 
-def _write(folder: Path, cache: Path, dpi: float, each: int) -> int:
-    folder.mkdir(parents=True, exist_ok=True)
-    written = 0
-    for name, picture in pages(cache, dpi, each):
-        picture.save(folder / f"{name}.png", compress_level=1)
-        written += 1
-    return written
-
-
-def _print(verdicts: Iterable[tuple[str, str]]) -> None:
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    for name, verdict in verdicts:
-        table[name.split("-")[0]][verdict] += 1
-    for kind, counts in table.items():
-        print(f"{kind:14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.pages.photographs", description=__doc__)
     parser.add_argument("cache", type=Path)
     parser.add_argument("--dpi", type=float, default=150, help="of the sheets (default: 150)")
     parser.add_argument("--each", type=int, default=1, metavar="N", help="every N-th photograph only")
-    parser.add_argument("--write", type=Path, metavar="FOLDER")
-    parser.add_argument("--database", type=Path, metavar="RUN")
-    args = parser.parse_args(arguments)
-    if args.write is not None:
-        print(f"{_write(args.write, args.cache, args.dpi, args.each)} pictures in {args.write}")
-    elif args.database is not None:
-        readings = sorted(stored(args.database).pages.items())
-        for name, reading in readings:
-            if reading.status != "blank":
-                print(f"{name:40} {reading.status:10} {reading.text[:60]!r}")
-        _print((name, reading.status) for name, reading in readings)
-    else:
-        reader = ImageReader()
-        _print((name, _seen(reader, picture)) for name, picture in pages(args.cache, args.dpi, args.each))
-    return 0
+    args = parser.parse_args()
+    reader, table = ImageReader(), defaultdict[str, Counter[str]](Counter)
+    for name, picture in pages(args.cache, args.dpi, args.each):
+        table[name.split("-")[0]][seen(reader, picture)] += 1
+    for kind, counts in table.items():
+        print(f"{kind:14}", ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ocr.checkpoints.checkpoint import save
-from ocr.model.reference import reference_model
+from pipeline.bench.reference import reference_model
 from tests.ocr.tiny import TINY, relative_error, tiny_model
 
 
