@@ -5,7 +5,7 @@ Torch-free.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from encoders.views import PageViews, UInt8Array
 from ocr.types import Block, ParsedText, Word
@@ -122,16 +122,36 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RenderedPage:
+class PageFacts:
+    """What is known of a page once it was drawn. width_px, height_px: its size, before tiling.
+
+    dpi: its resolution, None for an image without one. rotation_deg: the clockwise rotation that made the page upright;
+    size, boxes, pixels and layer are of the rotated page. runner_up_deg: the rotation to try instead where that one is
+    in doubt, None where it is not. missing: a sentence that says what of the page could not be drawn, or which of its
+    content or pictures are unusable, so that its layer may lack them; "" where all was drawn.
+    """
+
+    page: Page
+    width_px: int
+    height_px: int
+    dpi: float | None
+    rotation_deg: int = 0
+    runner_up_deg: int | None = None
+    missing: str = ""
+
+
+def facts_of(page: PageFacts) -> dict[str, Any]:
+    """Returns the facts of a page, to be handed on whole."""
+    return {name: getattr(page, name) for name in PageFacts.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenderedPage(PageFacts):
     """A rendered page as views for the encoder, or in grey for the line reader.
 
-    width_px, height_px: size of the rendered page before tiling. dpi: its resolution, None for an image without one.
     text_layer: the text that the PDF itself has for the page, unjudged; None for an image or where there is none.
     layer: the page's text layer, judged; None where it was not asked for or does not exist.
     script: ISO 15924 code of the text layer's script, None where that cannot be told.
-    rotation_deg: the clockwise rotation that made the page upright; sizes, boxes and layer are of the rotated page.
-    runner_up_deg: the rotation to try instead where that one is in doubt, None where it is not.
-    missing: a sentence that says what of the page could not be drawn; "" where all was.
     grey: [H, W] uint8, the page for the line reader, which may be smaller than width_px x height_px; its views are
         empty then. None for a page that the page model reads.
     colour: like grey, how far each pixel is from its ground in the primary colour in which it is farthest; None where
@@ -141,19 +161,12 @@ class RenderedPage:
     seen: the words of its text layer with their places, where that is trusted and the words' places are looked for.
     """
 
-    page: Page
     views: PageViews
-    width_px: int
-    height_px: int
-    dpi: float | None
     blank: bool
     seconds: Mapping[str, float]
     text_layer: str | None = None
     layer: Layer | None = None
     script: str | None = None
-    rotation_deg: int = 0
-    runner_up_deg: int | None = None
-    missing: str = ""
     grey: UInt8Array | None = None
     colour: UInt8Array | None = None
     ink: UInt8Array | None = None
@@ -185,24 +198,16 @@ class SeenWords:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedPage:
-    """A page whose text layer replaces a reading. width_px, height_px: the page's, at dpi.
+class EmbeddedPage(PageFacts):
+    """A page whose text layer replaces a reading.
 
     rest: the page for the line reader without what the layer holds, where it shows more than that; None where not.
-    rotation_deg: the clockwise rotation that made the page upright; size, boxes and rest are of the rotated page.
-    instead_of: why the page could not be drawn, None where the layer is preferred. missing: a sentence that says which
-    of the page's content or pictures are unusable, so that the layer may lack them; "" where none are.
+    instead_of: why the page could not be drawn, None where the layer is preferred.
     """
 
-    page: Page
     layer: Layer
-    width_px: int
-    height_px: int
-    dpi: float
     seconds: Mapping[str, float]
-    rotation_deg: int = 0
     instead_of: PageError | None = None
-    missing: str = ""
     rest: RenderedPage | None = None
 
     @property

@@ -55,6 +55,8 @@ class ImageReader:
             pixels = planes.turned(pixels, -angle_deg // 90)
         page = PageImage(
             page=Page(path=path, sha256="", kind="image", page_index=number - 1),
+            width_px=pixels.shape[1],
+            height_px=pixels.shape[0],
             pixels=pixels,
             grid=(1, 1),
             dpi=dpi,

@@ -18,7 +18,7 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.documents.videos.showing import take
 from pipeline.text_layer.extract.spans import read_text
-from pipeline.types import Page
+from pipeline.types import Page, PageFacts
 
 # On a page so large that it is drawn with less, print of usual size cannot be seen.
 _LEAST_DPI = 60
@@ -27,26 +27,18 @@ _PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageImage:
+class PageImage(PageFacts):
     """A rendered page. pixels: [H, W, 3] uint8 RGB, in the memory layout of ocr.imaging.planes.
 
     grid: (columns, rows) of its tiles. text_layer: the PDF's own text for it, None where there is none.
-    rotation_deg: the clockwise rotation that made the page upright; all of the above is of the rotated page.
-    runner_up_deg: the rotation to try instead where that one is in doubt.
-    missing: a sentence that says what of the page could not be drawn; "" where all was.
     frames: [T, H, W, 3] of a page that is a video, whose first one is pixels. timing: of these, where it is known.
     """
 
-    page: Page
     pixels: UInt8Array
     grid: tuple[int, int]
-    dpi: float | None
     blank: bool = False
     render_s: float = 0.0
     text_layer: str | None = None
-    rotation_deg: int = 0
-    runner_up_deg: int | None = None
-    missing: str = ""
     frames: UInt8Array | None = None
     timing: VideoTiming | None = None
 
@@ -120,20 +112,29 @@ def _draw(
     page: Page, document: Any, settings: RenderSettings, tile: TileSettings, angle_deg: int
 ) -> PageImage:
     dpi: float | None = None
-    timing: VideoTiming | None = None
+    missing, frames, timing = "", None, None
     if page.kind == "pdf":
         with pdf.turned(document, page.page_index, angle_deg):
             pixels, dpi, grid = pdf.render_pdf_page(document, page.page_index, settings, tile)
-            return PageImage(page=page, pixels=pixels, dpi=dpi, grid=grid)
-    if page.kind == "video":
+    elif page.kind == "video":
         shown = take(document, tile.video, settings.max_image_pixels)
         pixels, missing, timing = shown.frames[0], document.missing, shown.timing
         frames = None if tile.video is None else shown.frames
     else:
         pixels, dpi, missing, frames = _decoded(page, document, settings, tile)
-    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
+    height_px, width_px, _ = pixels.shape
+    if page.kind != "pdf":
+        grid = layout(width_px, height_px, tile.mode, tile.max_tiles).grid
     return PageImage(
-        page=page, pixels=pixels, dpi=dpi, grid=grid, missing=missing, frames=frames, timing=timing
+        page=page,
+        width_px=width_px,
+        height_px=height_px,
+        dpi=dpi,
+        missing=missing,
+        pixels=pixels,
+        grid=grid,
+        frames=frames,
+        timing=timing,
     )
 
 
@@ -160,8 +161,9 @@ def _turned(
     if page.kind == "pdf":
         return _draw(page, document, settings, tile, angle_deg)
     pixels = planes.turned(drawn.pixels, -angle_deg // 90)
-    grid = layout(pixels.shape[1], pixels.shape[0], tile.mode, tile.max_tiles).grid
-    return replace(drawn, pixels=pixels, grid=grid)
+    height_px, width_px, _ = pixels.shape
+    grid = layout(width_px, height_px, tile.mode, tile.max_tiles).grid
+    return replace(drawn, pixels=pixels, width_px=width_px, height_px=height_px, grid=grid)
 
 
 def _check_blank(page: Page, document: Any, missing: str, dpi: float | None) -> None:

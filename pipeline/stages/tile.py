@@ -16,7 +16,7 @@ from ocr.imaging.planes import picture_of
 from ocr.imaging.tiling import views
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
 from pipeline.stages.render import PageImage
-from pipeline.types import RenderedPage
+from pipeline.types import RenderedPage, facts_of
 
 
 def tile(images: Sequence[PageImage], settings: TileSettings) -> list[RenderedPage]:
@@ -36,21 +36,14 @@ def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
         page_views, grey = settings.views(image.pixels), None
     else:
         page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
-    height_px, width_px, _ = image.pixels.shape
     wants_words = (
         settings.words == "lines" and not settings.lines and not image.blank and image.frames is None
     )
     return RenderedPage(
-        page=image.page,
+        **facts_of(image),
         views=page_views,
-        width_px=width_px,
-        height_px=height_px,
-        dpi=image.dpi,
         blank=image.blank,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},
-        rotation_deg=image.rotation_deg,
-        runner_up_deg=image.runner_up_deg,
-        missing=image.missing,
         text_layer=image.text_layer,
         grey=grey,
         colour=None if colour is None else _reduced(Image.fromarray(colour), MAX_GREY_PX),

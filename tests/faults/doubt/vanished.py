@@ -76,6 +76,8 @@ def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineRead
     page = Page(path="page.png", sha256="", kind="image", page_index=0)
     image = PageImage(
         page=page,
+        width_px=grey.shape[1],
+        height_px=grey.shape[0],
         pixels=planes.of_picture(Image.fromarray(grey)),
         grid=(1, 1),
         dpi=None,
