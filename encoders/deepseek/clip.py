@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from encoders.deepseek.position_tables import TableCache
 from encoders.deepseek.sam import resize_grid
-from encoders.initial import embedding, normal
 from encoders.pointwise import add_norm, quick_gelu
 
 
@@ -34,8 +33,11 @@ class ClipConfig:
 class ClipEmbeddings(nn.Module):
     def __init__(self, config: ClipConfig) -> None:
         super().__init__()
-        self.class_embedding = nn.Parameter(normal(torch.empty(config.width), std=config.width**-0.5))
-        self.position_embedding = embedding(config.pos_grid**2 + 1, config.width, std=0.02)
+        self.class_embedding = nn.Parameter(
+            nn.init.normal_(torch.empty(config.width), std=config.width**-0.5)
+        )
+        self.position_embedding = nn.Embedding(config.pos_grid**2 + 1, config.width)
+        nn.init.normal_(self.position_embedding.weight, std=0.02)
         self._tables: TableCache[Tensor] = TableCache()
 
     def train(self, mode: bool = True) -> "ClipEmbeddings":

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.deepseek.clip import ClipConfig, ClipEncoder
 from encoders.deepseek.sam import SamConfig, SamEncoder
-from encoders.initial import normal
 from encoders.square_views import ViewsModel
 
 
@@ -46,8 +45,12 @@ class DeepEncoder(ViewsModel):
         self.vision_model = ClipEncoder(config.clip)
         joined = config.clip.width + config.sam.downsample_channels[-1]
         self.projector = nn.Sequential(OrderedDict(layers=nn.Linear(joined, config.embed_dim)))
-        self.image_newline = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
-        self.view_seperator = nn.Parameter(normal(torch.empty(config.embed_dim), std=config.embed_dim**-0.5))
+        self.image_newline = nn.Parameter(
+            nn.init.normal_(torch.empty(config.embed_dim), std=config.embed_dim**-0.5)
+        )
+        self.view_seperator = nn.Parameter(
+            nn.init.normal_(torch.empty(config.embed_dim), std=config.embed_dim**-0.5)
+        )
 
     def num_tokens(self, size_px: int) -> int:
         return (size_px // 64) ** 2

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoders.initial import normal
 from encoders.minicpm.packed_patches import valid_patches
 
 HEAD_WIDTH = 128
@@ -38,7 +37,7 @@ class CrossAttention(nn.Module):
     def __init__(self, width: int) -> None:
         super().__init__()
         self.num_heads = width // HEAD_WIDTH
-        self.in_proj_weight = nn.Parameter(normal(torch.empty(3 * width, width), std=width**-0.5))
+        self.in_proj_weight = nn.Parameter(nn.init.normal_(torch.empty(3 * width, width), std=width**-0.5))
         self.in_proj_bias = nn.Parameter(torch.zeros(3 * width))
         self.out_proj = nn.Linear(width, width)
 
@@ -82,7 +81,7 @@ class Resampler(nn.Module):
         super().__init__()
         D = config.width
         self.config = config
-        self.query = nn.Parameter(normal(torch.empty(config.num_queries, D), std=0.02))
+        self.query = nn.Parameter(nn.init.normal_(torch.empty(config.num_queries, D), std=0.02))
         self.kv_proj: nn.Module = nn.Identity()
         if config.feature_width != D:
             self.kv_proj = nn.Linear(config.feature_width, D, bias=False)
@@ -90,7 +89,7 @@ class Resampler(nn.Module):
         self.ln_q = nn.LayerNorm(D, eps=_EPS)
         self.ln_kv = nn.LayerNorm(D, eps=_EPS)
         self.ln_post = nn.LayerNorm(D, eps=_EPS)
-        self.proj = nn.Parameter(normal(torch.empty(D, D), std=D**-0.5))
+        self.proj = nn.Parameter(nn.init.normal_(torch.empty(D, D), std=D**-0.5))
         self.register_buffer("side_rates", _rates(D // 2), persistent=False)
         self.register_buffer("time_rates", _rates(D), persistent=False)
 

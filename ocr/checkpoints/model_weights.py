@@ -129,7 +129,7 @@ def _convert(
             whole[place.parameter] = tensor
             continue
         if place.parameter not in whole:
-            whole[place.parameter] = _room(likes[place.parameter], device)
+            whole[place.parameter] = torch.empty_like(likes[place.parameter], device=device)
         whole[place.parameter][place.index] = tensor
     return whole
 
@@ -142,7 +142,7 @@ def _stream(
     device: torch.device,
 ) -> dict[str, Tensor]:
     """Returns each parameter's values, read straight into the device's memory; eight bits through the host's."""
-    whole = {name: _room(like, device) for name, like in likes.items()}
+    whole = {name: torch.empty_like(like, device=device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
     for key, place in places.items():
@@ -156,11 +156,6 @@ def _stream(
     except (OSError, EOFError) as error:
         raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
     return whole
-
-
-def _room(like: Tensor, device: torch.device) -> Tensor:
-    """Returns a new tensor on the device; empty_like() of a meta tensor would make PyTorch import its compiler."""
-    return torch.empty(like.shape, dtype=like.dtype, device=device)
 
 
 def _read(source: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Tensor:
