@@ -8,9 +8,7 @@ curves that were fitted without that page.
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -103,16 +101,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.calibrate", description=__doc__)
     parser.add_argument("pages", type=Path, help="what ocr.training.heldout made")
     parser.add_argument("model", help="a directory with a checkpoint, or small; gets its confidence.json")
-    parser.add_argument("--signals", type=Path, help="keep the readings in this file; there already: refit")
     args = parser.parse_args()
-    if args.signals and args.signals.exists():
-        rows = json.loads(args.signals.read_text(encoding="utf-8"))
-        readings = [Reading(**{**row, "rated": Rated(**row["rated"])}) for row in rows]
-    else:
-        readings = list(read(args.pages, args.model))
-        if args.signals:
-            args.signals.write_text(json.dumps([asdict(reading) for reading in readings]), encoding="utf-8")
-    calibrate(readings, find_directory(args.model))
+    calibrate(list(read(args.pages, args.model)), find_directory(args.model))
 
 
 if __name__ == "__main__":

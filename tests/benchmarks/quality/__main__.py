@@ -21,7 +21,7 @@ from typing import Any
 from ocr.training.corpus.packages import CorpusError
 from tests.benchmarks.quality.readings import report
 from tests.benchmarks.quality.readings.measure import ENGINES, Options, measure
-from tests.benchmarks.quality.scoring.calibration import calibrate
+from tests.benchmarks.quality.scoring.calibration import calibration_error, calibration_lines
 from tests.benchmarks.quality.scoring.summary import as_dict
 from tests.benchmarks.quality.sets import selection
 from tests.benchmarks.quality.sets.build import SETS, build
@@ -88,12 +88,12 @@ def _measure(args: argparse.Namespace) -> int:
             if result.num_missing:
                 print(f"{result.summary.engine} has not read {result.num_missing} pages: counted as empty\n")
             if result.summary.engine == "ocrbatch":
-                print(*report.calibration_lines(set_name, result.calibration), "", sep="\n")
+                print(*calibration_lines(set_name, result.scores), "", sep="\n")
                 ours += result.scores
-            kept.append({**as_dict(result.summary, result.scores), "ece": result.calibration.error})
+            kept.append({**as_dict(result.summary, result.scores), "ece": calibration_error(result.scores)})
     print(*report.cost_lines(summaries), "", *report.NOTES, sep="\n")
     if len(options.sets) > 1 and ours:
-        table += report.calibration_lines("all sets", calibrate(ours))
+        table += calibration_lines("all sets", ours)
     if args.markdown is not None:
         args.markdown.write_text("\n".join(table) + "\n", encoding="utf-8")
     if args.json is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.benchmarks.quality.readings import engines
 from tests.benchmarks.quality.readings.engines import Reading, SetReading
-from tests.benchmarks.quality.scoring.calibration import Calibration, calibrate
 from tests.benchmarks.quality.scoring.scores import Score, score
 from tests.benchmarks.quality.scoring.summary import SetSummary, summarise
 from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH
@@ -39,7 +38,6 @@ class Measured:
 
     summary: SetSummary
     scores: tuple[Score, ...]
-    calibration: Calibration
     num_missing: int
 
 
@@ -68,7 +66,6 @@ def measure(folder: Path, set_name: str, engine: str, options: Options) -> Measu
     return Measured(
         summary=summarise(set_name, reading, scores),
         scores=scores,
-        calibration=calibrate(scores),
         num_missing=sum(picture.stem not in reading.pages for picture in pictures),
     )
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from tests.benchmarks.quality.scoring.calibration import Calibration
 from tests.benchmarks.quality.scoring.summary import ALL, WRONG, Row, SetSummary
 
 _HEAD = (
@@ -97,24 +96,6 @@ def markdown_lines(summaries: Sequence[SetSummary]) -> list[str]:
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
-
-
-def calibration_lines(set_name: str, calibration: Calibration) -> list[str]:
-    """Returns the reliability table of ocrbatch's page confidence."""
-    if not calibration.bins:
-        return [f"== {set_name}: no page has a confidence"]
-    cells = [
-        (
-            f"{part.low:.1f}-{part.high:.1f}",
-            str(part.num_pages),
-            _percent(part.confidence),
-            _percent(part.accuracy),
-        )
-        for part in calibration.bins
-    ]
-    error = f"expected calibration error {100 * calibration.error:.1f} points, {calibration.num_pages} pages"
-    head = ("confidence", "pages", "mean", "right")
-    return [f"== {set_name}: ocrbatch's page confidence, {error}", *_table(head, cells, num_names=1)]
 
 
 def _cells(engine: str, row: Row, first: bool) -> tuple[str, ...]:

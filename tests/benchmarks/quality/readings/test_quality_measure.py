@@ -12,6 +12,7 @@ from storage.records.store import Store
 from tests.benchmarks.quality.readings import costs
 from tests.benchmarks.quality.readings.engines import stored, tesseract
 from tests.benchmarks.quality.readings.measure import Options, measure, spread
+from tests.benchmarks.quality.scoring.calibration import calibration_error
 from tests.benchmarks.quality.sets.selection import QualityError
 from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 
@@ -94,7 +95,7 @@ def test_a_database_is_scored_and_pages_it_lacks_count_as_empty(quality_set: Pat
     rows = {row.category: row for row in result.summary.rows}
     assert (rows["prose"].cer, rows["code"].cer) == (0.0, 1.0)
     assert result.num_missing == 2
-    assert result.calibration.error == pytest.approx(0.25)
+    assert calibration_error(result.scores) == pytest.approx(0.25)
 
 
 def test_a_limit_is_spread_over_the_set() -> None:

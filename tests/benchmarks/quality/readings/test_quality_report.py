@@ -3,8 +3,8 @@
 import pytest
 
 from tests.benchmarks.quality.readings.engines import Reading, SetReading
-from tests.benchmarks.quality.readings.report import NOTES, calibration_lines, cost_lines, set_lines
-from tests.benchmarks.quality.scoring.calibration import calibrate
+from tests.benchmarks.quality.readings.report import NOTES, cost_lines, set_lines
+from tests.benchmarks.quality.scoring.calibration import calibration_error, calibration_lines
 from tests.benchmarks.quality.scoring.scores import Score, score
 from tests.benchmarks.quality.scoring.summary import ALL, as_dict, summarise
 
@@ -56,20 +56,20 @@ def test_calibration_is_the_weighed_gap() -> None:
         _page("prose", "abcdefghij", "abcdexxxxx", 0.8),
         _page("prose", "abcdefghij", "x", None),
     ]
-    result = calibrate(pages)
-    assert [(part.low, part.num_pages) for part in result.bins] == [(0.8, 1), (0.9, 2)]
-    assert result.error == pytest.approx((2 * 0.04 + 0.3) / 3)
+    assert calibration_error(pages) == pytest.approx((2 * 0.04 + 0.3) / 3)
+    bins = [line.split()[:4] for line in calibration_lines("scans", pages)[2:]]
+    assert bins == [["0.8", "to", "0.9", "1"], ["0.9", "to", "1.0", "2"]]
 
 
 def test_certainty_belongs_to_the_last_bin_and_no_confidence_to_none() -> None:
-    assert calibrate([_page("prose", "a", "a", 1.0)]).bins[0].low == pytest.approx(0.9)
-    assert calibrate([_page("prose", "a", "a")]).bins == ()
+    assert calibration_lines("scans", [_page("prose", "a", "a", 1.0)])[-1].split()[:2] == ["0.9", "to"]
+    assert "no page has a confidence" in calibration_lines("scans", [_page("prose", "a", "a")])[0]
 
 
 def test_tables_fit_the_width_and_show_the_figures() -> None:
     summary = summarise("degraded", _READING, _SCORES)
     lines = [*set_lines([summary, summary]), *cost_lines([summary]), *NOTES]
-    lines += calibration_lines("degraded", calibrate([_page("prose", "ab", "ab", 0.5)]))
+    lines += calibration_lines("degraded", [_page("prose", "ab", "ab", 0.5)])
     assert max(map(len, lines)) <= 110
     assert any("8.00" in line and line.startswith(ALL) for line in lines)
     assert "50.0 points" in "".join(lines)

@@ -1,58 +1,30 @@
 """Measures whether a page's confidence equals the share of its characters that are right."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ocr.training.calibrate.reliability import expected_error, table
 from tests.benchmarks.quality.scoring.scores import Score
 
-NUM_BINS = 10
+
+def calibration_error(scores: Sequence[Score]) -> float:
+    """Returns the expected calibration error of the pages that have a confidence, 0 where none has."""
+    confidence, right = _rated(scores)
+    return expected_error(confidence, right) if confidence else 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
-    """Pages whose confidence lies in [low, high). accuracy: mean of 1 - min(1, CER)."""
-
-    low: float
-    high: float
-    num_pages: int
-    confidence: float
-    accuracy: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
-    """The reliability table without its empty bins.
-
-    error: expected calibration error, the mean of |confidence - accuracy| over the bins, weighed by their pages.
-    """
-
-    bins: tuple[Bin, ...]
-
-    @property
-    def num_pages(self) -> int:
-        return sum(part.num_pages for part in self.bins)
-
-    @property
-    def error(self) -> float:
-        gaps = (part.num_pages * abs(part.confidence - part.accuracy) for part in self.bins)
-        return sum(gaps) / max(self.num_pages, 1)
-
-
-def calibrate(scores: Sequence[Score]) -> Calibration:
-    """Returns the calibration over the pages that have a confidence; the last bin holds 1.0 too."""
-    filled: dict[int, list[tuple[float, float]]] = {}
-    for score in scores:
-        if score.confidence is not None:
-            place = min(int(score.confidence * NUM_BINS), NUM_BINS - 1)
-            filled.setdefault(place, []).append((score.confidence, 1 - min(1.0, score.characters.rate)))
-    return Calibration(bins=tuple(_bin(place, filled[place]) for place in sorted(filled)))
-
-
-def _bin(place: int, pairs: Sequence[tuple[float, float]]) -> Bin:
-    return Bin(
-        low=place / NUM_BINS,
-        high=(place + 1) / NUM_BINS,
-        num_pages=len(pairs),
-        confidence=sum(confidence for confidence, _ in pairs) / len(pairs),
-        accuracy=sum(accuracy for _, accuracy in pairs) / len(pairs),
+def calibration_lines(set_name: str, scores: Sequence[Score]) -> list[str]:
+    """Returns the reliability table of ocrbatch's page confidence."""
+    confidence, right = _rated(scores)
+    if not confidence:
+        return [f"== {set_name}: no page has a confidence"]
+    error = (
+        f"expected calibration error {100 * calibration_error(scores):.1f} points, {len(confidence)} pages"
     )
+    return [f"== {set_name}: ocrbatch's page confidence, {error}", *table(confidence, right)]
+
+
+def _rated(scores: Sequence[Score]) -> tuple[list[float], list[float]]:
+    """Returns the confidence of each page that has one, and the share of it that is right, 1 - min(1, CER)."""
+    pages = [page for page in scores if page.confidence is not None]
+    confidence = [page.confidence for page in pages if page.confidence is not None]
+    return confidence, [1 - min(1.0, page.characters.rate) for page in pages]

@@ -1,15 +1,12 @@
-import json
 import random
-import sys
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.calibrate.__main__ import main, read
-from ocr.training.calibrate.reliability import Rated, Reading, report
+from ocr.training.calibrate.__main__ import read
+from ocr.training.calibrate.reliability import Rated, Reading, calibrate, report
 from ocr.transcript.confidence import Calibration
 from tests.pipeline.checkpoints import save_reader
 
@@ -27,13 +24,8 @@ def readings(count: int) -> list[Reading]:
     return out
 
 
-def test_readings_that_were_kept_are_fitted_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    kept = tmp_path / "signals.json"
-    kept.write_text(json.dumps([asdict(reading) for reading in readings(60)]))
-    monkeypatch.setattr(sys, "argv", ["calibrate", "nowhere", str(tmp_path), "--signals", str(kept)])
-    main()
+def test_what_was_read_is_fitted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    calibrate(readings(60), tmp_path)
     curve = Calibration.read(tmp_path / "confidence.json").page
     sure, doubtful = (curve({"unsure": doubt, "unseen": 0.5}) for doubt in (0.0, 1.0))
     assert sure == pytest.approx(1, abs=0.1)
