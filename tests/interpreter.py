@@ -6,6 +6,7 @@ Triton looks for TRITON_INTERPRET when it is imported, so that tests that need i
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -20,3 +21,16 @@ def run_interpreted(file: str) -> None:
     command = [sys.executable, "-m", "pytest", file, "-m", "slow or not slow", "-p", "no:cacheprovider"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1700)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def count_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has the interpreter run loops to a number known only then, which it reads in a way that NumPy 2.4 refuses."""
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def patch_and_count(tensor: Any, scope: Any) -> None:
+        patch(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
+
+    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_count)

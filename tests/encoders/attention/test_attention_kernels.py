@@ -1,7 +1,6 @@
 """The kernels through Triton's interpreter, which needs no GPU but does not know bfloat16 products."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import torch
@@ -14,7 +13,7 @@ from tests.encoders.attention.attention_cases import (
     reference,
     relative_error,
 )
-from tests.interpreter import interpreted, not_interpreted, run_interpreted
+from tests.interpreter import count_loops, interpreted, not_interpreted, run_interpreted
 
 pytest.importorskip("triton")
 import encoders.attention.fused_grid as fused_grid  # the package has none without a GPU
@@ -39,16 +38,7 @@ def fresh_memory_holds_nan() -> Iterator[None]:
 
 @pytest.fixture
 def counted_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops to a number known only when a kernel runs: the interpreter reads it in a way that NumPy 2.4 refuses."""
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def patch_and_count(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_count)
+    count_loops(monkeypatch)
 
 
 @interpreted

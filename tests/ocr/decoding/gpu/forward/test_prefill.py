@@ -17,7 +17,7 @@ from ocr.decoding.gpu.forward.prefill_experts import Routed, TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.forward.text_forward import TextForward
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
+from tests.interpreter import INTERPRETED, count_loops, interpreted, not_interpreted, run_interpreted
 from tests.ocr.decoding.gpu.test_paged_engine import (
     FREE,
     PAGES,
@@ -42,15 +42,7 @@ def test_through_the_interpreter() -> None:
 def counted_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels run where there is no GPU, loops to a number known only then included."""
     if INTERPRETED:
-        from triton.runtime import interpreter
-
-        patch = interpreter._patch_lang_tensor
-
-        def patch_and_count(tensor: Any, scope: Any) -> None:
-            patch(tensor, scope)
-            scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-        monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_count)
+        count_loops(monkeypatch)
         monkeypatch.setattr(steps, "kernels_take", lambda *_: True)
     with torch.inference_mode():
         yield

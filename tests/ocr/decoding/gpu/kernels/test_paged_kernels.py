@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
@@ -21,7 +20,7 @@ from ocr.decoding.gpu.forward.paged_attention import (
     default_config,
 )
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from tests.interpreter import INTERPRETED, interpreted, not_interpreted, run_interpreted
+from tests.interpreter import INTERPRETED, count_loops, interpreted, not_interpreted, run_interpreted
 from tests.ocr.decoding.gpu.layer_cases import one_step
 from tests.ocr.decoding.gpu.test_paged_engine import (
     FREE,
@@ -45,18 +44,8 @@ def test_through_the_interpreter() -> None:
 
 @pytest.fixture(autouse=True)
 def counted_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loops to a number known only when a kernel runs: the interpreter reads it in a way that NumPy 2.4 refuses."""
-    if not INTERPRETED:
-        return
-    from triton.runtime import interpreter
-
-    patch = interpreter._patch_lang_tensor
-
-    def patch_and_count(tensor: Any, scope: Any) -> None:
-        patch(tensor, scope)
-        scope.set_attr(tensor, "__index__", lambda self: self.handle.data.item())
-
-    monkeypatch.setattr(interpreter, "_patch_lang_tensor", patch_and_count)
+    if INTERPRETED:
+        count_loops(monkeypatch)
 
 
 LENGTHS = (0, 1, 15, 16, 17, 63, 40)
