@@ -1,6 +1,5 @@
 """Prompts through our kernels on a CUDA device."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,38 +14,11 @@ from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.model.deepseek_ocr import LanguageConfig
 from ocr.model.random_weights import redraw
-from tests.ocr.decoding.gpu.test_paged_engine import (
-    FREE,
-    PAGES,
-    PROMPT,
-    SMALL,
-    in_order,
-    items,
-    random_reader,
-    same,
-)
+from tests.ocr.decoding.gpu.test_gpu import CUDA, exact_products, pytestmark, reader_on
+from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, SMALL, in_order, items, same
 from tests.ocr.decoding.plain import plain_texts
-from tests.ocr.tiny_reader import Reader
 
-pytestmark = [
-    pytest.mark.gpu,
-    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-]
-CUDA = torch.device("cuda", 0)
-
-
-def reader_on(dtype: torch.dtype) -> Reader:
-    reader = random_reader(-1)
-    reader.model.to(device=CUDA, dtype=dtype)
-    return reader
-
-
-@pytest.fixture(autouse=True)
-def exact_products() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32 = before
+__all__ = ["exact_products", "pytestmark"]
 
 
 def combined(module: Any, hidden: Tensor, routed: prefill_experts.Routed) -> Tensor:
