@@ -1,4 +1,4 @@
-"""Pages of lines with their truth, composed and not drawn: single genres, nested ones, articles, entries, boxes."""
+"""Pages of lines with their truth, composed and not drawn."""
 
 import base64
 import random
@@ -14,9 +14,9 @@ from ocr.training.pages.words.text import TextSource
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import ROLES, Place, TrueLine, true_lines
 
-_SHARES = {"nested": 0.2, "boxes": 0.08, "articles": 0.1, "entries": 0.05}  # of pages
+_SHARES = {"nested": 0.2, "boxes": 0.06, "articles": 0.1, "entries": 0.08, "reference": 0.08}  # of pages
 NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
-_LIST_SHARE = 0.08  # of the parts of nested pages
+_LIST_SHARE = 0.16  # of the parts of nested pages
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 _FEWEST, _MOST = 2, 450  # lines of a page
 _PIXEL = base64.b64decode(
@@ -26,7 +26,7 @@ _PIXEL = base64.b64decode(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePage:
-    """A page's lines in reading order. genre: its name, or of this module: nested, boxes, articles, entries."""
+    """A page's lines in reading order. genre: its name, or one of this module: see _SHARES."""
 
     genre: str
     width_pt: float
@@ -66,7 +66,7 @@ def line_pages(
 
 def composed_page(rng: random.Random, source: PageSource, genres: Collection[str] = NAMES) -> LinePage:
     """Returns a page's lines as typeset. Raises what USELESS_DRAW names."""
-    makers = (_nested, _boxes, _articles, _entries)
+    makers = (_nested, _boxes, _articles, _entries, _reference)
     shares = [share if name in genres else 0.0 for name, share in _SHARES.items()]
     [make] = rng.choices((*makers, None), (*shares, 1 - sum(_SHARES.values())))
     if make:
@@ -275,12 +275,16 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
         if rng.random() < numbered:
             put(f"{number}.", left, indent, 2 * block + 1, "list item")
             number += 1
-        end = indent
+        end, lettered = indent, rng.random() < 0.1
         for row in range(rng.choice([1, 1, 1, 2, 3])):
             y += leading if row else 0.0
             text = source.text.phrase(rng, category, rng.randint(1, 12))
+            text = f"{'abc'[row]}. {text}" if lettered else text
             end = put(text, indent, right - 4.5 * size, 2 * block + 1, "list item")
-        if rng.random() < priced:
+            if lettered:
+                price = f"{rng.randint(1, 400)}"
+                put(price, right - 0.55 * size * len(price), right + size, 2 * block + 1, "list item")
+        if not lettered and rng.random() < priced:
             price = f"{rng.randint(1, 4000)}" + rng.choice(["", "", ".50", ".—"])
             at = right - 0.55 * size * len(price)
             room = int((at - end) / (0.3 * size)) - 3
@@ -288,3 +292,72 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
             put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
         y += leading
     return LinePage(genre="entries", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))
+
+
+def _reference(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a reference card: columns of sections, whose rows say in two to four cells what is written how.
+
+    Cells may have several lines; no rules stand between them. The last one ends at the right or starts at a stop, and
+    further left where it is long.
+    """
+    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 2, 3, 3, 4])
+    wide, gap = rng.uniform(30, 48 if count > 1 else 90) * size, rng.uniform(1.5, 4.0) * size
+    left, high, leading = rng.uniform(2, 6) * size, rng.uniform(50, 90) * size, rng.uniform(1.1, 1.5) * size
+    category, lines = source.text.category(rng), list[TrueLine]()
+    block, table, y, foot = 0, -1, left + rng.choice([0, 4]) * size, left
+    cells, paragraphs, several = rng.choice([2, 2, 2, 3, 4]), rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
+    stops = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(cells - 1))]
+    stops = [max(stop, 0.14 * number) for number, stop in enumerate(stops)]
+    flush, coded = rng.random() < 0.3, rng.random() < 0.6
+
+    def phrase(few: int, most: int) -> str:
+        return source.text.phrase(rng, category, rng.randint(few, most))
+
+    def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> None:
+        _put(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
+
+    if y > left:
+        put(
+            phrase(2, 5),
+            left + rng.uniform(0, 0.6) * wide,
+            left + count * (wide + gap),
+            "title",
+            rng.uniform(1.4, 2.4),
+        )
+        y += 3 * size
+    top = y
+    for column in range(count):
+        x, y = left + column * (wide + gap), top
+        right = x + wide
+        while y < top + high and len(lines) < _MOST:
+            block += 1
+            put(phrase(1, 4), x, right, rng.choice(["heading 2", "heading 3"]), rng.choice([1.0, 1.15, 1.3]))
+            y, block = y + rng.uniform(1.0, 1.4) * leading, block + 1
+            if rng.random() < paragraphs:
+                for _ in range(rng.randint(1, 5)):
+                    put(phrase(6, 30), x, right, "text")
+                    y += leading
+                block += 1
+            table += 1
+            for row in range(rng.randint(1, 16)):
+                start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
+                for cell, stop in enumerate(stops):
+                    y, last = start, cell == cells - 1
+                    at = x + stop * wide + (0.0 if cell else indent)
+                    room = right if last else x + stops[cell + 1] * wide - 0.8 * size
+                    own = Place(block, ROLES.index("table cell"), table, (row, row), (cell, cell))
+                    of_cell = rng.randint(2, 3) if rng.random() < several else 1
+                    for line in range(of_cell):
+                        y += leading if line else 0.0
+                        text = phrase(1, 8 if cell < 2 else 4) if line == of_cell - 1 else phrase(6, 20)
+                        if last and coded:
+                            text = f"{text.split()[0].lower()}({', '.join(text.lower().split()[1:])})"
+                        if last and (flush or rng.random() < 0.1) and not line:
+                            at = max(before, at - 6 * size, right - 0.5 * size * len(text))
+                        before = _put(lines, text, (at, room, y), size, own) + 0.8 * size
+                    end = max(end, y)
+                y = end + leading
+            y += rng.uniform(0.2, 1.5) * leading
+        foot = max(foot, y)
+    width = 2 * left + count * (wide + gap) - gap
+    return LinePage(genre="reference", width_pt=width, height_pt=foot + left, lines=tuple(lines[:_MOST]))

@@ -14,6 +14,11 @@ _ENDS, _BASE = 0.15, 0.05  # how far ends and baselines are off
 _SIZE = 0.06  # how far type sizes are, as a share
 _SAME_ROW = 0.3  # baselines nearer are of one row
 _TORN, _LOST = 0.01, 0.005  # shares of lines
+_BADLY, _BADLY_TORN, _BADLY_LOST = 0.2, 0.4, 0.04  # a share of pages, and shares of its lines at most
+_RIVER, _RIVER_REACH = (
+    0.2,
+    1.5,
+)  # share of pages, and how far a line's white may be from where it is torn, in type sizes
 # Shares of pages and of their white up to this that a line runs over.
 _FUSING, _FUSED, _FUSED_GAP = 0.15, 0.25, 3.0
 _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
@@ -22,9 +27,13 @@ _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 def found(rng: random.Random, lines: Sequence[TrueLine], width_pt: float) -> list[TrueLine]:
     """Returns the lines as found, in reading order. width_pt: of the page."""
     fused = _FUSED if rng.random() < _FUSING else 0.0
+    badly = rng.random() if rng.random() < _BADLY else 0.0
+    torn, lost = max(_TORN, badly * _BADLY_TORN), max(_LOST, badly * _BADLY_LOST)
     pieces = [piece for line in lines for piece in _parted(rng, line)]
     pieces = _joined(rng, pieces, fused)
-    pieces = [part for piece in pieces if rng.random() > _LOST for part in _torn(rng, piece)]
+    if pieces and rng.random() < _RIVER:
+        pieces = _along_rivers(rng, pieces)
+    pieces = [part for piece in pieces if rng.random() > lost for part in _torn(rng, piece, torn)]
     slope = math.tan(math.radians(rng.gauss(0, _ANGLE_DEG))) if rng.random() < _ASKEW else 0.0
     return [
         replace(
@@ -47,10 +56,29 @@ def _parted(rng: random.Random, line: TrueLine) -> list[TrueLine]:
     return _cut(line, at)
 
 
-def _torn(rng: random.Random, line: TrueLine) -> list[TrueLine]:
-    if len(line.words) < 2 or rng.random() > _TORN:
+def _torn(rng: random.Random, line: TrueLine, share: float) -> list[TrueLine]:
+    if len(line.words) < 2 or rng.random() > share:
         return [line]
-    return _cut(line, [rng.randrange(1, len(line.words))])
+    count = min(len(line.words) - 1, rng.choice([1, 1, 2, 3]))
+    return _cut(line, sorted(rng.sample(range(1, len(line.words)), count)))
+
+
+def _along_rivers(rng: random.Random, lines: Sequence[TrueLine]) -> list[TrueLine]:
+    """Returns the lines, some that follow each other torn where their white stands one below the other."""
+    made = list[TrueLine]()
+    at, left = 0.0, 0
+    for line in lines:
+        if not left and len(line.words) > 4 and rng.random() < 0.1:
+            at, left = rng.uniform(line.x0, line.x1), rng.randint(2, 14)
+        left = max(0, left - 1)
+        gaps = [
+            (abs((before[1] + after[0]) / 2 - at), number)
+            for number, (before, after) in enumerate(zip(line.words, line.words[1:], strict=False), 1)
+        ]
+        off, number = min(gaps, default=(math.inf, 0))
+        torn = left and off < _RIVER_REACH * line.size and rng.random() < 0.8
+        made += _cut(line, [number]) if torn else [line]
+    return made
 
 
 def _cut(line: TrueLine, at: Sequence[int]) -> list[TrueLine]:
