@@ -92,12 +92,12 @@ def letter_class(char: str) -> int:
     return _ASCII + (4 if plain.isalnum() else 5)
 
 
-def pair_geometry(places: Any, module: Any = np) -> Any:
+def pair_geometry(places: Any, module: Any = np, firsts: slice = slice(None)) -> Any:
     """Returns [..., N, N, NUM_PAIR]: how the second line of each pair lies to the first. places: [..., N, 5].
 
-    module: numpy or torch, whose arrays these are.
+    module: numpy or torch, whose arrays these are. firsts: the first lines, of those that are wanted.
     """
-    a, b = places[..., :, None, :], places[..., None, :, :]
+    a, b = places[..., firsts, None, :], places[..., None, :, :]
     across = b[..., :2] - a[..., :2]
     down = b[..., 2] - a[..., 2]
     shared = module.minimum(a[..., 1], b[..., 1]) - module.maximum(a[..., 0], b[..., 0])

@@ -31,7 +31,7 @@ KERNEL = 9
 _MOST = 64
 _MICROSOFT = "com.microsoft"
 _EPSILON = 1e-5
-_CODED = ".scale"
+CODED = ".scale"
 
 # Of a line image's frames: the class of each, and its probability.
 Frames = tuple[npt.NDArray[np.intp], Floats]
@@ -233,7 +233,7 @@ def _normed(graph: Graph, x: str, name: str, norm: str, sizes: tuple[int, int], 
 
 def _linear(graph: Graph, x: str, name: str, before: int, after: int) -> str:
     matrix = graph.weight(f"{name}.weight", before, after, kind=INT8)
-    scale = graph.weight(f"{name}.weight{_CODED}", after)
+    scale = graph.weight(f"{name}.weight{CODED}", after)
     bias = graph.weight(f"{name}.bias", after)
     return graph.op("DynamicQuantizeMatMul", x, matrix, scale, "", bias, domain=_MICROSOFT)
 
@@ -268,9 +268,9 @@ def _weights(graph: Graph, file: Path) -> dict[str, npt.NDArray[Any]]:
             if kind == INT8:
                 values, scale = _in_bytes(name, stored)
                 weights[name] = np.ascontiguousarray(values.reshape(shape[::-1]).T)
-                weights[name + _CODED] = scale
+                weights[name + CODED] = scale
             elif name not in weights:
-                weights[name] = np.ascontiguousarray(_expanded(name, stored).reshape(shape))
+                weights[name] = np.ascontiguousarray(expanded(name, stored).reshape(shape))
     except (OSError, SafetensorError, KeyError, ValueError, zlib.error) as error:
         raise CheckpointError(
             f"{file} does not hold the line reader's weights ({error}); install it again"
@@ -280,20 +280,21 @@ def _weights(graph: Graph, file: Path) -> dict[str, npt.NDArray[Any]]:
 
 def _in_bytes(name: str, stored: Mapping[str, npt.NDArray[Any]]) -> tuple[npt.NDArray[np.int8], Floats]:
     """Returns a matrix's int8 values and its rows' scales: those stored, unless they are too large to be added up."""
-    if name + _CODED in stored:
-        values, scale = _bytes_of(stored[name]), stored[name + _CODED].astype(np.float32)
+    if name + CODED in stored:
+        values, scale = _bytes_of(stored[name]), stored[name + CODED].astype(np.float32)
         if np.abs(values).max() <= _MOST:
             return values, scale
-    matrix = _expanded(name, stored)
+    matrix = expanded(name, stored)
     matrix = matrix.reshape(len(matrix), -1)
     scale = np.maximum(np.abs(matrix).max(axis=1) / _MOST, np.float32(2**-20)).astype(np.float32)
     return np.rint(matrix / scale[:, None]).astype(np.int8), scale
 
 
-def _expanded(name: str, stored: Mapping[str, npt.NDArray[Any]]) -> Floats:
-    if name + _CODED not in stored:
+def expanded(name: str, stored: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    """Returns a weight in float32, whatever it is stored in; a matrix stored in 8 bits as its rows."""
+    if name + CODED not in stored:
         return stored[name].astype(np.float32)
-    scale = stored[name + _CODED].astype(np.float32)
+    scale = stored[name + CODED].astype(np.float32)
     return _bytes_of(stored[name]).reshape(len(scale), -1) * scale[:, None]
 
 

@@ -49,13 +49,15 @@ def page_text(
     turned: Sequence[TurnedLines] = (),
     rules: Sequence[Rule] = (),
     uprights: Sequence[Box] = (),
+    size_px: tuple[float, float] | None = None,
 ) -> ParsedText:
     """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels.
 
     turned: lines on it that do not run from left to right; those of one direction come behind what stands above their
-    lower end. rules, uprights: those of the page in either direction.
+    lower end. rules, uprights: those of the page in either direction. size_px: its width and height, None where they
+    are not known.
     """
-    parts = list(_parts(lines, rules, uprights))
+    parts = list(_parts(lines, rules, uprights, size_px))
     for own in turned:
         foot = max(box[3] for box in own.boxes)
         above = (
@@ -70,12 +72,15 @@ def page_text(
 
 
 def _parts(
-    lines: Sequence[ReadLine], rules: Sequence[Rule] = (), uprights: Sequence[Box] = ()
+    lines: Sequence[ReadLine],
+    rules: Sequence[Rule] = (),
+    uprights: Sequence[Box] = (),
+    size_px: tuple[float, float] | None = None,
 ) -> Iterator[tuple[Block, list[Word], str]]:
     """Yields the blocks of lines in reading order, each with its words and its markdown."""
     kept = lines_of_text(lines)
     char_px = character_px(kept)
-    rows = _rows(whole_lines(kept, char_px))
+    rows = _rows(whole_lines(kept, char_px), size_px)
     size = _body_size(rows)
     plain = [row.line for row in rows]
     flat, rules, uprights = _levelled(rows, rules, uprights)
@@ -220,14 +225,12 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
     return kept if has_words or len(kept) <= _FEW_LINES else []
 
 
-def _rows(lines: Sequence[ReadLine]) -> list[_Row]:
+def _rows(lines: Sequence[ReadLine], size_px: tuple[float, float] | None) -> list[_Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
-    by_line = {id(read.line): read for read in lines}
     rows: list[_Row] = []
     number = 0
-    for unit in in_reading_order([read.line for read in lines]):
-        for found in unit:
-            cells = [by_line[id(line)] for line in found]
+    for block in in_reading_order(lines, size_px):
+        for cells in block:
             line = _line(cells, number)
             if rows and _is_apart(rows[-1].line, line):
                 number += 1

@@ -4,14 +4,23 @@ A page is a few hundred lines, for which ONNX Runtime's start would cost more th
 """
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from safetensors.numpy import load_file
 
 from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
+from ocr.line_reader.networks import CODED, expanded
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
+SHIPPED = Path(__file__).parents[1] / "weights" / "structure"
+ROLES = (
+    "text", "title", "heading 1", "heading 2", "heading 3", "list item", "table cell", "table head", "caption",
+    "footnote", "contents", "page header", "page footer", "page number", "formula", "code", "form", "margin note",
+)  # fmt: skip
+TABULAR = tuple(map(ROLES.index, ("table cell", "table head")))
+_ROWS = 64  # first lines of the pairs that are looked at together
 _PAIRS = 4  # before, same block, same row, same column
 
 
@@ -19,9 +28,8 @@ class StructureNetwork:
     """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
 
     def __init__(self, folder: Path) -> None:
-        self._weights = {
-            name: value.astype(np.float32) for name, value in load_file(folder / WEIGHTS).items()
-        }
+        stored = load_file(folder / WEIGHTS)
+        self._weights = {name: expanded(name, stored) for name in stored if not name.endswith(CODED)}
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])
 
@@ -30,17 +38,20 @@ class StructureNetwork:
         count = len(tokens.numbers)
         spelt = self._linear("spelling", self._weights["letters.weight"][tokens.letters].reshape(count, -1))
         lines = self._linear("enter", np.maximum(self._linear("numbers", tokens.numbers) + spelt, 0))
-        pairs = np.maximum(
-            self._linear("geometry", pair_geometry(tokens.places).reshape(count * count, -1)), 0
-        )
-        pairs = np.maximum(self._linear("geometry_deep", pairs), 0)
-        biases = self._linear("biases", pairs).T.reshape(self._layers, self._heads, count, count)
-        for number, bias in enumerate(biases):
+        biases = np.empty((self._layers * self._heads, count, count), np.float32)
+        near = np.empty((_PAIRS, count, count), np.float32)
+        for start in range(0, count, _ROWS):  # at once the hidden layers of many lines would take gigabytes
+            rows = slice(start, start + _ROWS)
+            pairs = np.maximum(self._linear("geometry", pair_geometry(tokens.places, firsts=rows)), 0)
+            pairs = np.maximum(self._linear("geometry_deep", pairs), 0)
+            biases[:, rows] = self._linear("biases", pairs).transpose(2, 0, 1)
+            near[:, rows] = self._linear("pair_geometry", pairs).transpose(2, 0, 1)
+        for number, bias in enumerate(biases.reshape(self._layers, self._heads, count, count)):
             lines = self._block(f"blocks.{number}", lines, bias)
         lines = self._normed("norm", lines)
         first, second = self._linear("matches", lines).reshape(count, 2, _PAIRS, -1).transpose(1, 2, 0, 3)
         scores = first @ second.transpose(0, 2, 1) / np.sqrt(np.float32(first.shape[-1]))
-        scores += self._linear("pair_geometry", pairs).T.reshape(_PAIRS, count, count)
+        scores += near
         turned = scores.transpose(0, 2, 1)
         return self._linear("roles", lines), np.concatenate(
             [scores[:1] - turned[:1], scores[1:] + turned[1:]]
@@ -69,3 +80,9 @@ class StructureNetwork:
         scale = np.sqrt((centred**2).mean(-1, keepdims=True) + np.float32(1e-5))
         made: Floats = centred / scale * self._weights[f"{name}.weight"] + self._weights[f"{name}.bias"]
         return made
+
+
+@cache
+def shipped() -> StructureNetwork:
+    """Returns the network that ships."""
+    return StructureNetwork(SHIPPED)

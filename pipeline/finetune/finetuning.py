@@ -156,9 +156,7 @@ def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str
 
 
 def _in_order(read: Sequence[ReadLine]) -> list[ReadLine]:
-    by_line = {id(line.line): line for line in read}
-    units = in_reading_order([line.line for line in read])
-    return [by_line[id(line)] for unit in units for row in unit for line in row]
+    return [line for block in in_reading_order(read) for row in block for line in row]
 
 
 def _tuned(

@@ -66,7 +66,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         signals = line_signals(lines, num_left_out=len(found) - len(upright) - len(rules))
         strange = strange_lines(found)
         written = [line for line in strange if any(line.line is kept for kept in upright)]
-        text = page_text(upright, turned, ink.rules, ink.uprights)
+        text = page_text(upright, turned, ink.rules, ink.uprights, grey.shape[::-1])
         parsed, confidence = rated(text, signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, grey)
         seen = [read.line for read in (*upright, *rules)] if lines else []
@@ -176,7 +176,7 @@ def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
     watch = Stopwatch()
     with watch.measure():
         darkness = darkness_of(rendered.ink)
-        parsed = page_text(reader.read(darkness, reader.find(darkness)))
+        parsed = page_text(reader.read(darkness, reader.find(darkness)), size_px=darkness.shape[::-1])
         words = _on_page(parsed, rendered, rendered.ink).words
         shows_print = bool(words) or reader.shows_large_print(darkness)
     return SeenWords(words=words, shows_print=shows_print, seconds=watch.seconds)

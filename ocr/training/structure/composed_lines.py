@@ -4,17 +4,19 @@ import base64
 import random
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
+from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.compose import compose
 from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, Form, draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.words.text import TextSource
 from ocr.training.structure.line_noise import found
-from ocr.training.structure.true_lines import ROLES, Place, TrueLine, true_lines
+from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 
-_SHARES = {"nested": 0.2, "boxes": 0.06, "articles": 0.1, "entries": 0.08, "reference": 0.08}  # of pages
+_SHARES = {"nested": 0.18, "boxes": 0.1, "articles": 0.08, "entries": 0.12, "reference": 0.08}  # of pages
 NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.16  # of the parts of nested pages
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
@@ -154,6 +156,11 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
     category = source.text.category(rng)
     left, lines, block = rng.uniform(0.05, 0.1) * width, list[TrueLine](), 0
     y = rng.uniform(0.05, 0.15) * width
+    for scale in (rng.uniform(1.2, 2.5), 1.0)[: rng.randint(0, 2)]:
+        text, block = source.text.phrase(rng, category, rng.randint(2, 9)), block + 1
+        role = ROLES.index("text" if scale == 1.0 else "title")
+        _put(lines, text, (left, width - left, y), size * scale, Place(block, role))
+        y += rng.uniform(1.5, 2.5) * size
     answer = rng.choice([1.0, 1.2, 1.35])
     beside, filled = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4])
 
@@ -161,17 +168,24 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
         text = source.text.phrase(rng, category, rng.randint(low, high))
         return _put(lines, text, (x, room, base), size * scale, Place(block, ROLES.index("form")))
 
-    for _ in range(rng.randint(3, 14)):
-        across, high = rng.choice([1, 2, 2, 3, 4]), rng.uniform(2.6, 4.2) * size
-        wide = (width - 2 * left) / across
-        for place in range(across):
-            block, x = block + 1, left + place * wide + 0.4 * size
-            room = left + (place + 1) * wide - 0.5 * size
+    most, whole, alike = rng.choice([2, 3, 4]), rng.choice([0.1, 0.3, 0.6]), rng.uniform(2.6, 4.2) * size
+    for _ in range(rng.randint(3, 16)):
+        across = 1 if rng.random() < whole else rng.randint(2, most)
+        high = alike if rng.random() < 0.7 else rng.uniform(2.6, 6.0) * size
+        shares = [1.0 if rng.random() < 0.8 else rng.uniform(0.5, 1.5) for _ in range(across)]
+        edges = [left + (width - 2 * left) * sum(shares[:n]) / sum(shares) for n in range(across + 1)]
+        for start, end in pairwise(edges):
+            block, x = block + 1, start + 0.4 * size
+            room = end - 0.5 * size
             end = put(x, y + 1.0 * size, 1.0, 1, 4)
             if rng.random() < filled:
                 at = (end + size, y + size) if beside else (x + rng.uniform(0, 1) * size, y + 2.3 * size)
                 put(*at, answer, 1, 5)
         y += high
+    y += rng.uniform(0.5, 3) * size
+    for _ in range(rng.choice([0, 0, 1, 3])):  # ticks and what is said at the foot
+        block, y = block + 1, y + rng.uniform(1.3, 2.2) * size
+        put(left + rng.choice([0.0, 2.0]) * size, y, 1.0, 2, 8)
     return LinePage(genre="boxes", width_pt=width, height_pt=max(y + 40, width), lines=tuple(lines))
 
 
@@ -260,20 +274,28 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
     left, right = rng.uniform(0.06, 0.15) * width, width * rng.uniform(0.85, 0.95)
     indent, y, number = left + rng.uniform(2.0, 5.0) * size, rng.uniform(3, 12) * size, rng.randint(1, 900)
     leading, category, lines = rng.uniform(1.15, 1.6) * size, source.text.category(rng), list[TrueLine]()
-    priced, numbered, named = rng.choice([1.0, 0.8, 0.5]), rng.choice([1.0, 0.8, 0.0]), rng.random() * 0.5
-    dots = rng.random() < 0.2
+    priced, numbered, named = rng.choice([1.0, 0.8, 0.5, 0.0]), rng.choice([1.0, 0.8, 0.0]), rng.random()
+    dots, centred, words = rng.random() < 0.2, rng.random() < 0.6, rng.choice([2, 6])
+    apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
 
     def put(text: str, x: float, room: float, block: int, role: str) -> float:
         return _put(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
 
-    for block in range(rng.randint(5, 35)):
+    if rng.random() < 0.4:
+        put("No.", left, right, 0, "text")
+        put("Fr.", right - 2 * size, right, 0, "text")
+        y += leading + apart
+
+    for block in range(1, rng.randint(6, 36)):
         if rng.random() < named:
-            y += rng.uniform(0, 0.8) * size
-            x = left + rng.uniform(0.1, 0.3) * (right - left)
-            put(source.text.phrase(rng, category, rng.randint(2, 6)), x, right, 2 * block, "heading 3")
-            y += leading
+            y += apart + rng.uniform(0, 0.8) * size
+            text = source.text.phrase(rng, category, rng.randint(1, words))
+            middle = (left + right - 0.5 * size * len(text)) / 2
+            x = max(left, middle) if centred else left + rng.uniform(0.1, 0.3) * (right - left)
+            put(text, x, right, 2 * block, "heading 3")
+            y += leading + apart
         if rng.random() < numbered:
-            put(f"{number}.", left, indent, 2 * block + 1, "list item")
+            put(f"{number}" + stop, left + rng.choice([0, 0, 0.3]) * size, indent, 2 * block + 1, "list item")
             number += 1
         end, lettered = indent, rng.random() < 0.1
         for row in range(rng.choice([1, 1, 1, 2, 3])):
@@ -308,13 +330,13 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
     cells, paragraphs, several = rng.choice([2, 2, 2, 3, 4]), rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
     stops = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(cells - 1))]
     stops = [max(stop, 0.14 * number) for number, stop in enumerate(stops)]
-    flush, coded = rng.random() < 0.3, rng.random() < 0.6
+    flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
 
     def phrase(few: int, most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(few, most))
 
-    def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> None:
-        _put(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
+    def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> float:
+        return _put(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
 
     if y > left:
         put(
@@ -336,6 +358,14 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
             if rng.random() < paragraphs:
                 for _ in range(rng.randint(1, 5)):
                     put(phrase(6, 30), x, right, "text")
+                    y += leading
+                block += 1
+            if rng.random() < programs:
+                for _ in range(rng.randint(1, 12)):
+                    ended = put(phrase(1, 6).lower(), x + rng.choice([0, 0, 2]) * size, right, "code")
+                    at = max(ended + size, x + stops[-1] * wide)
+                    if rng.random() < 0.5 and at < right - 4 * size:
+                        put("# " + phrase(1, 8), at, right, "code")
                     y += leading
                 block += 1
             table += 1

@@ -13,8 +13,8 @@ from torch.utils.data import IterableDataset
 
 from ocr.learning.learning_loop import Losses
 from ocr.line_reader.line_features import LineTokens, line_tokens
+from ocr.line_reader.structure_network import ROLES
 from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
-from ocr.training.structure.true_lines import ROLES
 
 _NEAR, _NEAR_WEIGHT = 4, 4.0  # lines so near in the order count for more
 

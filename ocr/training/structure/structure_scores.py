@@ -8,8 +8,8 @@ import numpy as np
 
 from ocr.line_reader.line_features import Floats
 from ocr.line_reader.line_structure import LineStructure, structure_of
+from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.training.structure.composed_lines import LinePage
-from ocr.training.structure.true_lines import ROLES
 
 GROUPS = {
     "headings": ("title", "heading 1", "heading 2", "heading 3"),
@@ -23,7 +23,7 @@ GROUPS = {
     "forms": ("form",),
     "formulas": ("formula",),
 }
-_TABULAR = tuple(ROLES.index(name) for name in GROUPS["tables"])
+
 _HEADINGS = tuple(ROLES.index(name) for name in GROUPS["headings"])
 
 
@@ -137,7 +137,7 @@ def decoded(page: LinePage, roles: Floats, pairs: Floats) -> LineStructure:
     """Returns the structure of a page's lines, which come in the order of reading: as if they came in another one."""
     places = np.array([(line.x0, line.x1, line.base) for line in page.lines], np.float32)
     mixed = np.random.default_rng(0).permutation(len(places))
-    said = structure_of(roles[mixed], pairs[:, mixed][:, :, mixed], places[mixed], _TABULAR)
+    said = structure_of(roles[mixed], pairs[:, mixed][:, :, mixed], places[mixed], TABULAR)
     own = np.argsort(mixed)
     named = {name: getattr(said, name)[own] for name in ("blocks", "roles", "rows", "columns")}
     return replace(said, order=mixed[said.order], **named)

@@ -18,13 +18,12 @@ from safetensors.torch import load_file
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
 from ocr.line_reader.line_structure import LineStructure
-from ocr.line_reader.structure_network import SIZES, WEIGHTS
+from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.genres import GENRES
 from ocr.training.structure.composed_lines import NAMES, LinePage, LineSource, line_pages
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, decoded
-from ocr.training.structure.true_lines import ROLES
 
 _HELD_SEED = 1_000_000  # of pages that no training composes
 _DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02

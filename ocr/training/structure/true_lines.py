@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 
+from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_truth import Sheet, UnreadableError, clean, layer_lines
 
-ROLES = (
-    "text", "title", "heading 1", "heading 2", "heading 3", "list item", "table cell", "table head", "caption",
-    "footnote", "contents", "page header", "page footer", "page number", "formula", "code", "form", "margin note",
-)  # fmt: skip
 # Roles of all that a maker writes, unless a tag says otherwise; makers that are not named here write text.
 _MAKERS = {
     "contents": "contents", "code": "code", "shell": "code", "slip": "form", "form": "form", "display": "formula",
