@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
 
 from ocr.errors import CheckpointError
 from ocr.line_reader.found_lines import Floats
@@ -258,12 +259,24 @@ def _session(graph: Graph, names: tuple[str, str], file: Path, threads: int) -> 
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
+def stored_in(file: Path) -> dict[str, npt.NDArray[Any]]:
+    """Returns the arrays in a safetensors file, by name. Raises: CheckpointError where it cannot be read."""
+    try:
+        stored: dict[str, npt.NDArray[Any]] = load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise _damaged(file, error) from error
+    return stored
+
+
+def _damaged(file: Path, error: Exception) -> CheckpointError:
+    return CheckpointError(f"{file} does not hold the line reader's weights ({error}); install it again")
+
+
 def _weights(graph: Graph, file: Path) -> dict[str, npt.NDArray[Any]]:
     """Returns the weights in a file as a graph takes them, whether stored in 8 bits, float16 or float32."""
+    stored = stored_in(file)
+    weights: dict[str, npt.NDArray[Any]] = {}
     try:
-        with safe_open(file, framework="np") as opened:
-            stored = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
-        weights: dict[str, npt.NDArray[Any]] = {}
         for name, (kind, shape) in graph.weights.items():
             if kind == INT8:
                 values, scale = _in_bytes(name, stored)
@@ -271,10 +284,8 @@ def _weights(graph: Graph, file: Path) -> dict[str, npt.NDArray[Any]]:
                 weights[name + CODED] = scale
             elif name not in weights:
                 weights[name] = np.ascontiguousarray(expanded(name, stored).reshape(shape))
-    except (OSError, SafetensorError, KeyError, ValueError, zlib.error) as error:
-        raise CheckpointError(
-            f"{file} does not hold the line reader's weights ({error}); install it again"
-        ) from error
+    except (KeyError, ValueError, zlib.error) as error:
+        raise _damaged(file, error) from error
     return weights
 
 

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from safetensors.numpy import load_file
 
 from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
-from ocr.line_reader.networks import CODED, expanded
+from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
 SHIPPED = Path(__file__).parents[1] / "weights" / "structure"
@@ -28,7 +27,7 @@ class StructureNetwork:
     """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
 
     def __init__(self, folder: Path) -> None:
-        stored = load_file(folder / WEIGHTS)
+        stored = stored_in(folder / WEIGHTS)
         self._weights = {name: expanded(name, stored) for name in stored if not name.endswith(CODED)}
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ocr.errors import CheckpointError
 from ocr.model_files.digests import file_sha256
-from ocr.model_files.locate import digest, find_directory
+from ocr.model_files.locate import SHIPPED, STRUCTURE, digest, find_directory
 from ocr.orientation.net import WEIGHTS as ORIENTATION_WEIGHTS
 
 
@@ -26,3 +26,8 @@ def weights_sha256(name_or_path: str, others: Sequence[str] = ()) -> str:
 def orientation_sha256() -> str:
     """Returns the sha256 of the orientation network's weights, which come with the package."""
     return file_sha256(ORIENTATION_WEIGHTS).hex()
+
+
+def structure_sha256() -> str:
+    """Returns the sha256 of the weights of the network that orders lines, which come with the package."""
+    return file_sha256(find_directory(SHIPPED).parent / STRUCTURE).hex()

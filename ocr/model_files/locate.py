@@ -19,6 +19,7 @@ from ocr.model_files.digests import file_sha256
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
+STRUCTURE = "structure/structure.safetensors"  # beside the shipped model, whatever model reads
 LINES = "lines"  # the folder of a line reader (ocr.line_reader), which a model may have
 LINE_FILES = tuple(
     f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE)

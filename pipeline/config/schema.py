@@ -205,6 +205,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     """
     from ocr.model_files.fingerprint import (
         orientation_sha256,  # numpy and the hub's client, which few commands need
+        structure_sha256,
     )
 
     config = _with_ngrams(_acting(config), DEEPSEEK)  # those of a resolved configuration are known
@@ -222,7 +223,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         rung["parts"] = None
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
-    lines = {"reader": "lines"} if config.reader == "lines" else {}
+    lines = {"reader": "lines", "structure": structure_sha256()} if config.reader == "lines" else {}
     video = {"video": True} if config.ingest.video else {}
     turns = {"orientation": orientation_sha256()} if config.render.orientation == "auto" else {}
     text = json.dumps(

@@ -3,7 +3,7 @@
 python -m tests.benchmarks.quality.structure measure DIR --pages 400 [--network OUT] [--drawn]
 
 DIR: what ocr.training.corpus made. Lines come from the truth, moved, torn, joined and lost as by a finder; --drawn:
-from the line reader on the pages drawn at 150 dpi. --network: what a training wrote, beside the rules.
+from the line reader on the pages drawn at 150 dpi. --network: what a training wrote, beside what a run says.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
-from ocr.line_reader.line_structure import BEFORE, Ints, LineStructure
+from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.structure_network import StructureNetwork
@@ -32,7 +32,7 @@ from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines
 _SEED = 2_000_000  # of pages that no training composes
 _PX = 150 / 72  # pixels a point
 _WEIGHTS = Path("ocr/weights/small/lines")
-# What the rules call blocks; a list has no other name than text.
+# What a run calls blocks; a list has no other name than text.
 _LABELS = {
     "title": "heading 1",
     "sub_title": "heading 2",
@@ -40,7 +40,6 @@ _LABELS = {
     "code": "code",
     "list": "list item",
 }
-_NATS = 1.0  # a line, by which the network's order must be likelier
 HELD_OUT = frozenset({"newspaper", "dictionary", "invoice", "receipt"})  # of the first leg
 _HELD_SHARE = 0.3  # of the pages measured
 
@@ -49,11 +48,10 @@ Reader = Callable[[LinePage], LineStructure]
 
 def main(given: Sequence[str] | None = None) -> int:
     args = _arguments(given)
-    readers: dict[str, Reader] = {"rules": by_rules}
+    readers: dict[str, Reader] = {"run": as_text}
     if args.network:
         network = StructureNetwork(args.network)
         readers["network"] = lambda page: decoded(page, *network.logits(tokens_of(page)))
-        readers["referee"] = lambda page: refereed(page, network)
     source = LineSource(args.folder, "valid")
     made = drawn_pages(source, args.weights) if args.drawn else lined_pages(source)
     print(*report(made, readers, args.pages), sep="\n")
@@ -126,21 +124,8 @@ def _matched(read: ReadLine, true: Sequence[TrueLine]) -> TrueLine | None:
     )  # type: ignore[arg-type]
 
 
-def refereed(page: LinePage, network: StructureNetwork) -> LineStructure:
-    """Returns what the network says, in the order of the rules unless its own is likelier by a nat a line."""
-    roles, pairs = network.logits(tokens_of(page))
-    said, rules = decoded(page, roles, pairs), by_rules(page)
-
-    def likelihood(order: Ints) -> float:
-        scores = pairs[BEFORE][np.ix_(order, order)]
-        return float(-np.logaddexp(0, -scores)[np.triu_indices(len(order), 1)].sum())
-
-    gain = likelihood(said.order) - likelihood(rules.order)
-    return said if gain > _NATS * len(page.lines) else replace(said, order=rules.order)
-
-
-def by_rules(page: LinePage) -> LineStructure:
-    """Returns what the rules of `page_text` say of a page's lines."""
+def as_text(page: LinePage) -> LineStructure:
+    """Returns what a run says of a page's lines: its blocks and tables, in the order of the shipped network."""
     order: list[int] = []
     count = len(page.lines)
     roles, blocks, rows, columns = (np.full(count, fill, np.int64) for fill in (0, -1, -1, -1))
@@ -196,7 +181,7 @@ def _as_read(line: TrueLine) -> ReadLine:
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality.structure", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("measure", help="print the figures of the rules, and of a network")
+    one = commands.add_parser("measure", help="print the figures of a run, and of a network")
     one.add_argument("folder", type=Path, metavar="DIR", help="what ocr.training.corpus made")
     one.add_argument("--pages", type=int, default=400)
     one.add_argument("--network", type=Path, help="what ocr.training.structure.train wrote")

@@ -167,7 +167,8 @@ def test_weights_change_the_settings_hash() -> None:
 def test_the_settings_hash_stays_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is stored: if it changes, every page of every user is read again. Change it knowingly."""
     monkeypatch.setattr("ocr.model_files.fingerprint.orientation_sha256", lambda: "2" * 64)
+    monkeypatch.setattr("ocr.model_files.fingerprint.structure_sha256", lambda: "3" * 64)
     assert [settings_hash(config, WEIGHTS) for config in (Config(), resolved(Config()))] == [
         "275260951d25311fbbe6069ae24e3bce4ce3603179450ed5175282de8c0a72a4",
-        "37aa6de29334c11d8f5c08ae2b0d1b1cbc5350d411821d5df82bc7b02cbcaf45",
+        "2ce0f63be06516238115fabe70410cb6373cc383fa1887e807d6d0c02eb86d15",
     ]
