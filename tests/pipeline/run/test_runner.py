@@ -272,7 +272,7 @@ def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
 ) -> None:
     make_pdf(docs / "a.pdf", ["one"])
 
-    def fails(self: EncoderGraphManager, axes: object) -> None:
+    def fails(self: EncoderGraphManager, *_: object) -> None:
         raise fault
 
     monkeypatch.setattr(EncoderGraphManager, "warm_up", fails)
