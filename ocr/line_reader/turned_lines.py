@@ -14,7 +14,7 @@ from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
 from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
-from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.orientation.detect import ANGLES, Angle, evidence
 from ocr.orientation.line_samples import reduced

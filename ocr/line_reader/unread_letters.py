@@ -12,7 +12,7 @@ import numpy as np
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
-from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader
 
 # Of a page's ink: less is a mark or two. Ordinary pages have .03 outside their lines, scans with pen marks up to .4.

@@ -12,7 +12,8 @@ from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.line_confidence import rated
 from ocr.line_reader.line_signals import line_signals
-from ocr.line_reader.missed_lines import PageInk, with_missed
+from ocr.line_reader.missed_lines import with_missed
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.unread_letters import shows_bent_type
 from ocr.model_files.locate import LINES, find_directory

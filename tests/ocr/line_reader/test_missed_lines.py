@@ -9,9 +9,10 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ocr.imaging.pieces import Piece
-from ocr.line_reader import missed_lines
+from ocr.line_reader import page_ink
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
-from ocr.line_reader.missed_lines import PageInk, _is_more, with_missed
+from ocr.line_reader.missed_lines import _is_more, with_missed
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import darkness_of
 from tests.ocr.line_reader.printed import printed, shipped
 
@@ -288,7 +289,7 @@ def test_a_missed_line_is_read_in_its_page_s_type_where_its_own_ink_misleads(
 def test_a_bar_code_is_no_writing() -> None:
     page = np.full((200, 600), 20, np.uint8)
     page[:, ::9] = page[:, 1::9] = page[:, 2::9] = 250
-    assert not missed_lines._on_grounds(page, np.ones_like(page, np.bool_)).any()
+    assert not page_ink._on_grounds(page, np.ones_like(page, np.bool_)).any()
 
 
 def test_a_missed_line_slopes_as_those_near_it_on_a_photograph_from_aside() -> None:

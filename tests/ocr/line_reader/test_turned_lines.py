@@ -6,7 +6,7 @@ import pytest
 
 from encoders.views import UInt8Array
 from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines
-from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned

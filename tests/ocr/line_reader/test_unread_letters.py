@@ -8,7 +8,7 @@ import pytest
 from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import TextLine
-from ocr.line_reader.missed_lines import PageInk
+from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.unread_letters import shows_letters
 
 WIDTH, HEIGHT, SIZE = 1000, 1400, 24

@@ -1,0 +1,237 @@
+"""A page's ink, and what of it no line covers: in rows, beside lines, as a share of the page."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from encoders.views import UInt8Array
+from ocr.imaging.ink import find_ink, long_runs
+from ocr.imaging.measures import ASCENT, DESCENT
+from ocr.imaging.pieces import Piece, pieces
+from ocr.imaging.profiles import Mask
+from ocr.imaging.quantiles import quantiles
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine
+from ocr.line_reader.levelling import View
+from ocr.paragraphs.line_tables import Rule
+
+# Pages are analysed with about so many pixels, A4 at 90 dpi: pen strokes are two of them wide, and it takes some 15 ms.
+# Of strips, which are so many times as long as wide, that holds for each such part.
+_ANALYSIS_PX, _STRIP = 750_000, 4
+# A quarter as high and as wide, for type that is higher than so many of its pixels.
+_COARSE_PX, _COARSE_LEAST_PX = _ANALYSIS_PX // 16, 7
+# Less ink than this share of the page is a mark or two. On 461 photographs and drawings without print more than this
+# share is picture, or the paper is darker than this, or less is ink; on 13 handwritten pages none of these.
+_LEAST_INK, _MOST_PICTURE, _LEAST_PAPER = 0.008, 0.03, 150
+_THICK_PX, _SLANT = 8, 0.05  # of the analysis: what is thicker is no rule, nor what is higher for its width
+# Around a line, in pixels of the analysis: specks and the ends of letters.
+_AROUND_PX = 2
+# The same: white within a word, and the least height and width of what may be a letter.
+_GAP_PX, LEAST_PX = 3, 3
+# Of a page whose lines slope by more than so much over its width, rules are so long, and such a share of the width.
+_LEVEL_PX, _RULE_PX, _RULE_SHARE = 3, 40, 1 / 24
+_SPARSE = 0.05  # frames and strokes of a pen have less ink in their bounds than type
+_MOST_PIECES = 400  # the largest ones are looked at
+AS_HIGH = (0.35, 1.5)  # in type sizes: as high as the page's lines
+# Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
+_ON_GROUND, _LEAST_GROUND = 20, 0.72
+# Of pieces in one row: white between them, in heights of the lower one or in type sizes of the page; the height that
+# they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
+_APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
+_DASH = 1.6  # a dash is so many times as wide as capitals are high at most
+# In type sizes: the band above the baseline in which ink goes on beside a line, and in how many columns at least.
+_BAND, _LETTER = (0.65, 0.02), 0.2
+_WIDER = 1.1  # of the widest white between a line's words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageInk:
+    """A page's ink without rules and pictures, [h, w], the page reduced by scale.
+
+    may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
+    coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
+    rules, uprights: the page's rules in either direction, in pixels of the whole page; none in `coarse`.
+    on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
+    bands: where lines were seen to be.
+    """
+
+    text: Mask
+    on_grounds: Mask
+    scale: float
+    may_be_written: bool
+    coarse: "PageInk | None" = None
+    rules: tuple[Rule, ...] = ()
+    uprights: tuple[Box, ...] = ()
+    bands: dict[TextLine, tuple[tuple[slice, slice], Mask]] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
+        """Returns the ink of a page, [H, W] uint8, reduced to at most so many pixels."""
+        num_px = min(grey.size, _STRIP * min(grey.shape) ** 2)
+        scale = min(1.0, math.sqrt(most_px / num_px))
+        height, width = (max(1, round(side * scale)) for side in grey.shape)
+        page = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
+        found = find_ink(page)
+        is_coarse = most_px <= _COARSE_PX
+        coarse = None if is_coarse else cls.of(np.asarray(page), _COARSE_PX)
+        grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(np.asarray(page), found.pictures)
+        level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
+        return cls(
+            text=found.text | grounds,
+            on_grounds=grounds & ~found.text,
+            scale=scale,
+            may_be_written=bool(
+                quantiles(np.asarray(page), [0.5])[0] >= _LEAST_PAPER
+                and np.count_nonzero(found.text) >= _LEAST_INK * found.text.size
+                and np.mean(found.pictures) <= _MOST_PICTURE
+            ),
+            coarse=coarse and replace(coarse, scale=coarse.scale * scale),
+            rules=tuple(
+                Rule(x0=rule.x0 / scale, x1=rule.x1 / scale, y=(rule.y0 + rule.y1) / 2 / scale)
+                for rule in level
+                if rule.ink < _THICK_PX * rule.width and rule.height < _SLANT * rule.width
+            ),
+            uprights=tuple(
+                (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale) for rule in upright
+            ),
+        )
+
+    def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:
+        """Returns the ink that is neither of these lines nor in these boxes, [h, w]."""
+        left = self.text.copy()
+        for line in lines:
+            if line not in self.bands:
+                self.bands[line] = self._band(line)
+            place, is_beside = self.bands[line]
+            left[place] &= is_beside
+        for box in boxes:
+            (top, foot), columns = self._rows(*np.array(box[1::2], np.float32)), self._columns(*box[::2])
+            left[int(top) : int(foot), columns] = False
+        return left
+
+    def _band(self, line: TextLine) -> tuple[tuple[slice, slice], Mask]:
+        """Returns where a line is in the ink, (rows, columns), and what of that it does not cover."""
+        columns = self._columns(line.left, line.right)
+        x = ((np.arange(columns.start, columns.stop) + 0.5) / self.scale).astype(np.intp)
+        base = line.baseline[np.clip(x - line.left, 0, len(line.baseline) - 1)]
+        top, foot = self._rows(base - ASCENT * line.size, base + DESCENT * line.size)
+        rows = slice(int(top.min(initial=len(self.text))), int(foot.max(initial=0)))
+        y = np.arange(rows.start, rows.stop)[:, None]
+        return (rows, columns), (y < top) | (y >= foot)
+
+    def _rows(self, top: Any, foot: Any) -> Any:
+        sides = (top * self.scale - _AROUND_PX, foot * self.scale + (_AROUND_PX + 1))
+        return np.clip(sides, 0, len(self.text)).astype(np.intp)
+
+    def _columns(self, left: float, right: float) -> slice:
+        first = max(0, int(left * self.scale) - _AROUND_PX)
+        return slice(first, max(first, min(self.text.shape[1], int(right * self.scale) + _AROUND_PX + 1)))
+
+    def goes_on(
+        self, outside: Mask, read: ReadLine, slope: float, most: tuple[float, float]
+    ) -> tuple[int, int]:
+        """Returns how far ink outside lines goes on beside a line, with no more white between."""
+        line, (height, width) = read.line, outside.shape
+        size, reach = line.size * self.scale, [line.left, line.right]
+        whites = [after.left - word.right for word, after in pairwise(read.words)]
+        apart = float(np.clip(_WIDER * max(whites, default=0.0) / line.size, *most)) * size
+        offsets = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None]
+        for side, step in enumerate((-1, 1)):
+            first, end = int(reach[side] * self.scale), (-1, width)[side]
+            base = line.baseline[-side] * self.scale + offsets
+            for number in (math.ceil(apart), width):  # few lines go on
+                x = np.arange(first, end, step)[:number].clip(0, width - 1)
+                rows = (base + slope * (x - first)).clip(0, height - 1).astype(np.intp)
+                if not len(inked := np.flatnonzero(outside[rows, x].any(0))):
+                    break
+            wide = np.flatnonzero(np.diff(inked, prepend=0) > apart)
+            inked = inked[: wide[0]] if len(wide) else inked
+            if len(inked) > _LETTER * size:
+                reach[side] += step * math.ceil(inked[-1] / self.scale)
+        return reach[0], reach[1]
+
+    def unread(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> float:
+        """Returns the share of the ink outside these lines and boxes, 0 where that need not be writing."""
+        if not self.may_be_written:
+            return 0.0
+        return int(np.count_nonzero(self.outside(lines, boxes))) / int(np.count_nonzero(self.text))
+
+    def rows(self, outside: Mask, size: float, view: View) -> tuple[list[Piece], list[Piece]]:
+        """Returns the ink outside lines in rows as high as the page's type size, and in others, the largest first.
+
+        They are as the page's lines are level: where these slope, so do its rules.
+        """
+        height, width = outside.shape
+        on_page = partial(self._above, view)
+        if slopes := np.ptp(on_page([0, width], [[0], [height]]), axis=1).max() > _LEVEL_PX:
+            rows = np.rint(on_page(np.arange(width), np.arange(height)[:, None])).astype(np.intp)
+            outside = np.take_along_axis(outside, rows.clip(0, height - 1), 0)
+            outside &= ~long_runs(outside, max(_RULE_PX, round(_RULE_SHARE * width)))[0]
+        found: list[Piece] = []
+        largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
+            :_MOST_PIECES
+        ]
+        for piece in sorted(largest, key=lambda piece: piece.x0):
+            near = [row for row in found if _are_one_row(row, piece, _APART * size * self.scale)]
+            if near:
+                max(near, key=lambda row: _in_common(row, piece)).take(piece)
+            else:
+                found.append(piece)
+        least_px = _COARSE_LEAST_PX if self.coarse is None else LEAST_PX
+        large = (row for row in found if row.height >= least_px and row.width >= LEAST_PX)
+        kept = [row for row in large if row.ink > _SPARSE * row.width * row.height]
+        kept.sort(key=lambda row: -row.width * row.height)
+        least, most = (share * size * self.scale for share in AS_HIGH)
+        alike = [row for row in kept if least <= row.height <= most]
+        others = [row for row in kept if not least <= row.height <= most]
+        for row in kept if slopes else ():
+            ends = np.array([row.x0, row.x1])
+            row.y0, row.y1 = int(on_page(ends, row.y0).min()), math.ceil(on_page(ends, row.y1).max())
+        return alike, others
+
+    def _above(self, view: View, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Returns how far down the page's ink is what stands at (x, y) of it levelled."""
+        return view.above(np.asarray(x) / self.scale, np.asarray(y) / self.scale) * self.scale
+
+    def on_page(self, row: Piece) -> Box:
+        """Returns the bounds of a row in pixels of the whole page, with white beside it."""
+        x0, y0, x1, y1 = (side / self.scale for side in (row.x0 - 1, row.y0, row.x1 + 1, row.y1))
+        return x0, y0, x1, y1
+
+
+def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
+    """Returns what stands on plain grounds that count as pictures, as they are darker than the paper: heads, bars."""
+    found = np.zeros_like(pictures)
+    for area in pieces(pictures):
+        part = grey[area.y0 : area.y1, area.x0 : area.x1].astype(np.int16)
+        far = np.abs(part - np.median(part))
+        rows, columns = (np.flatnonzero(np.median(far, axis) <= _ON_GROUND) for axis in (1, 0))
+        if len(rows) and len(columns):  # without the paper around it
+            inner = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+            if np.mean(far[inner] <= _ON_GROUND) > _LEAST_GROUND:
+                found[area.y0 : area.y1, area.x0 : area.x1][inner] |= far[inner] > 2 * _ON_GROUND
+    return found
+
+
+def _in_common(row: Piece, piece: Piece) -> int:
+    return min(row.y1, piece.y1) - max(row.y0, piece.y0)
+
+
+def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
+    high, low = max(row.height, piece.height), min(row.height, piece.height)
+    return (
+        piece.x0 - row.x1 < max(_APART * low, least_px)
+        and _in_common(row, piece) >= _SHARED_HEIGHT * low
+        and (
+            high < _ALIKE * low
+            or any(
+                it.height <= LEAST_PX and it.width <= max(2 * LEAST_PX, _DASH * high) for it in (row, piece)
+            )
+        )
+    )
