@@ -1,5 +1,7 @@
 """A line of text on a page, as found: its ends, its baseline and its type size; and as read."""
 
+import cmath
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -129,15 +131,17 @@ class ReadLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnedLines:
-    """Lines of a page that run from left to right once it is rotated clockwise by turn_deg: 90, 180 or 270.
+    """Lines of a page, or of a part of it, that run from left to right once it is rotated clockwise by turn_deg.
 
-    lines: in pixels of the rotated page. width_px, height_px: of the page as it stands.
+    lines: in pixels of what was rotated. width_px, height_px, left, top: of it as it stands, and where it begins.
     """
 
-    turn_deg: int
+    turn_deg: float
     lines: tuple[ReadLine, ...]
     width_px: int
     height_px: int
+    left: int = 0
+    top: int = 0
 
     @property
     def boxes(self) -> list[Box]:
@@ -145,13 +149,17 @@ class TurnedLines:
         return [self.as_it_stands(read.line.box) for read in self.lines]
 
     def as_it_stands(self, box: Box) -> Box:
-        """Returns a box of the rotated page on the page as it stands."""
-        x0, y0, x1, y1 = box
-        if self.turn_deg == 90:
-            return y0, self.height_px - x1, y1, self.height_px - x0
-        if self.turn_deg == 180:
-            return self.width_px - x1, self.height_px - y1, self.width_px - x0, self.height_px - y0
-        return self.width_px - y1, x0, self.width_px - y0, x1
+        """Returns the bounds on the page as it stands of what is in a box once it is rotated."""
+        turn = cmath.rect(1, -math.radians(self.turn_deg))
+        middle, across, down = complex(self.width_px, self.height_px) / 2, abs(turn.real), abs(turn.imag)
+        turned = complex(across * middle.real + down * middle.imag, down * middle.real + across * middle.imag)
+        begin = complex(self.left, self.top) + middle - turned * turn
+        corners = [begin + complex(x, y) * turn for x in box[::2] for y in box[1::2]]
+        (left, *_, right), (top, *_, foot) = (
+            sorted(round(side, 3) for side in sides)
+            for sides in ([it.real for it in corners], [it.imag for it in corners])
+        )
+        return left, top, right, foot
 
 
 def middle_of(values: Floats) -> np.float32:

@@ -11,9 +11,10 @@ from ocr.line_reader.line_words import Letter
 _INK = 0.35  # of the darkest
 # In type sizes. The band above the baseline in which ink counts, clear of leaders and underlines; how far a letter may
 # reach to the left and to the right of where it was read, as CTC's peaks are within letters or behind them; white
-# between lost letters; and how high they are together, as no dash is.
+# between lost letters; and how high these are, as no dash is.
 _TOP, _FOOT = 0.62, 0.12
 _BEFORE, _BEHIND, _GAP, _HIGH = 0.8, 0.5, 0.35, 0.3
+_STEMS = 0.75  # of the columns with ink the others are so high: those of a slanted dash are not
 # How much of the columns has ink, and of the area: a bar that blacks out words has more.
 _LEAST, _DENSEST = 0.4, 0.8
 
@@ -36,8 +37,8 @@ def widest_hole(image: Floats, letters: Sequence[Letter], *, above: float, below
     widest = 0
     for run in np.split(columns, np.flatnonzero(np.diff(columns) > _GAP * size) + 1) if len(columns) else ():
         part = ink[:, run[0] : run[-1] + 1]
-        rows = np.flatnonzero(part.any(1))
-        is_high = np.ptp(rows) >= _HIGH * size
+        heights = (len(part) - part[::-1].argmax(0) - part.argmax(0))[part.any(0)]
+        is_high = np.quantile(heights, _STEMS) >= _HIGH * size
         if is_high and len(run) >= _LEAST * part.shape[1] and part.mean() <= _DENSEST:
             widest = max(widest, part.shape[1])
     return widest / size

@@ -41,6 +41,7 @@ _MOST_PIECES = 400  # the largest ones are looked at
 AS_HIGH = (0.35, 1.5)  # in type sizes: as high as the page's lines
 # Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
 _ON_GROUND, _LEAST_GROUND = 20, 0.72
+_GROWN_PX = 16  # by so much at most areas of pictures are too large
 # Of pieces in one row: white between them, in heights of the lower one or in type sizes of the page; the height that
 # they share, of the lower one; how many times as high as the other one is at most, but for points and dashes.
 _APART, _SHARED_HEIGHT, _ALIKE = 1.1, 0.5, 3.5
@@ -206,17 +207,31 @@ class PageInk:
 
 
 def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
-    """Returns what stands on plain grounds that count as pictures, as they are darker than the paper: heads, bars."""
-    found = np.zeros_like(pictures)
+    """Returns what stands on plain grounds that count as pictures, as they are darker than the paper: heads, bars.
+
+    And what stands beside pictures: their areas are found too large.
+    """
+    found, paper = np.zeros_like(pictures), int(quantiles(grey, [0.5])[0])
     for area in pieces(pictures):
-        part = grey[area.y0 : area.y1, area.x0 : area.x1].astype(np.int16)
+        place = slice(area.y0, area.y1), slice(area.x0, area.x1)
+        part = grey[place].astype(np.int16)
         far = np.abs(part - np.median(part))
         rows, columns = (np.flatnonzero(np.median(far, axis) <= _ON_GROUND) for axis in (1, 0))
         if len(rows) and len(columns):  # without the paper around it
             inner = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
             if np.mean(far[inner] <= _ON_GROUND) > _LEAST_GROUND:
-                found[area.y0 : area.y1, area.x0 : area.x1][inner] |= far[inner] > 2 * _ON_GROUND
+                found[place][inner] |= far[inner] > 2 * _ON_GROUND
+        beside = part < paper - 2 * _ON_GROUND
+        beside[tuple(_within_white(np.any(beside, axis)) for axis in (1, 0))] = False
+        found[place] |= beside
     return found
+
+
+def _within_white(inked: Mask) -> slice:
+    """Returns the rows or columns of a picture's area between white ones near its edges, all where there is none."""
+    white = np.flatnonzero(~inked)
+    first = white[white < _GROWN_PX].max(initial=0)
+    return slice(first, white[white >= len(inked) - _GROWN_PX].min(initial=len(inked)))
 
 
 def _in_common(row: Piece, piece: Piece) -> int:

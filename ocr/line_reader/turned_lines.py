@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines, shared
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
@@ -77,14 +78,12 @@ def _is_sure(read: ReadLine, few: int) -> bool:
 def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader) -> TurnedLines:
     """Returns what is read for sure on the page rotated clockwise, and more surely than what was read as it stands."""
     height, width = page.shape
-    darkness = darkness_of(np.ascontiguousarray(np.rot90(page, -turn_deg // 90)))
-    lines = reader.read(darkness, reader.find(darkness))
-    strange = {id(odd.line) for odd in strange_lines(lines)}
-    look = TurnedLines(turn_deg=turn_deg, lines=tuple(lines), width_px=width, height_px=height)
+    look = read_turned(darkness_of(page), turn_deg, reader)
+    strange = {id(odd.line) for odd in strange_lines(look.lines)}
     words = [read for read in unsure if len(read.text) > _FEW]
     kept = tuple(
         read
-        for read, box in zip(lines, look.boxes, strict=True)
+        for read, box in zip(look.lines, look.boxes, strict=True)
         if read.confidence
         > max([_SURE, *(seen.confidence for seen in words if shared(seen.line.box, box) > _SHARED)])
         and id(read) not in strange
@@ -95,6 +94,18 @@ def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader:
         pairs = zip(kept, standing, strict=True)
         kept = tuple(read for read, as_it_stands in pairs if read.confidence > as_it_stands.confidence)
     return replace(look, lines=kept)
+
+
+def read_turned(
+    darkness: Floats, turn_deg: float, reader: LineReader, left: int = 0, top: int = 0
+) -> TurnedLines:
+    """Returns what is read on a page, or on a part of it from (left, top) on, rotated clockwise. darkness: [H, W]."""
+    page, paper = Image.fromarray(darkness), float(np.median(darkness[::4, ::4]))
+    turned = np.asarray(page.rotate(-turn_deg, Image.Resampling.BILINEAR, expand=True, fillcolor=paper))
+    lines = tuple(reader.read(turned, reader.find(turned)))
+    return TurnedLines(
+        turn_deg=turn_deg, lines=lines, width_px=page.width, height_px=page.height, left=left, top=top
+    )
 
 
 def _standing(line: TextLine, width: int, height: int) -> TextLine:

@@ -2,16 +2,19 @@
 
 Letters are of about one size, and each has others beside it; markers of a chart stand apart, strokes of a drawing are
 thin for their size, and what is seen of a sheet's edge or of a stamp is of all sizes. The letters of a word on an arc,
-in a wave or one below the other are little ink: they are read, straightened along their path.
+in a wave or one below the other are little ink: they are read, straightened along their path. Of outlined letters there
+is much white within.
 """
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from PIL import Image
 
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
+from ocr.line_reader.line_images import normalised
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader
 
@@ -35,6 +38,9 @@ _READ, _LIKELY, _LETTERS, _KINDS = 0.9, 0.96, 7, 4
 # In sides of the letters: how far from a row they stand, from a column at most, how far apart, what is seen around
 # their path. Of its length: slanted lines rise less. Letters in a column are so much wider than high, words wider.
 _BENT, _STACKED, _APART, _AROUND, _DEGREE, _SLANT, _WIDE = 0.35, 0.5, 3.0, 1.3, 4, 0.15, 1.3
+# Outlined letters: their height is reduced to about so many pixels; the white within each has such a share of a line's
+# height and at most such a share of its bounds, as in no frame.
+_SEEN_PX, _OUTLINE, _TALL, _NO_FRAME = 80, 0.3, 0.3, 0.7
 
 
 def shows_letters(ink: PageInk, lines: Sequence[TextLine], boxes: Sequence[Box]) -> bool:
@@ -149,3 +155,18 @@ def _side_by_side(darkness: Floats, boxes: Sequence[Sequence[int]]) -> Floats:
     letters = (darkness[max(0, y1 - height) : y1 + 1, x0 : x1 + 1] for x0, _, x1, y1 in boxes)
     spaced = (np.pad(own, ((height + 1 - len(own), 0), (0, height // 6))) for own in letters)
     return np.pad(np.concatenate([*spaced], axis=1), height)
+
+
+def is_hollow(darkness: Floats, line: TextLine) -> bool:
+    """Returns whether a line's letters are outlines: several whites as high as letters, half as much as ink."""
+    x0, y0, x1, y1 = (max(0, round(side)) for side in line.box)
+    seen = Image.fromarray(darkness[y0:y1, x0:x1]).reduce(max(1, (y1 - y0) // _SEEN_PX))
+    inked = np.pad(normalised(np.asarray(seen)) > _OUTLINE, 1)
+    within = [
+        white
+        for white in pieces(~inked)
+        if white.x0
+        and white.height > _TALL * len(inked)
+        and white.ink < _NO_FRAME * white.width * white.height
+    ]
+    return len(within) >= _KINDS and 2 * sum(white.ink for white in within) > int(np.count_nonzero(inked))

@@ -59,7 +59,9 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         turned = turned_lines(grey, ink, found, reader)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]
-        found, lacks_lines = with_missed(ink, darkness, found, beside, reader)
+        found, stamps, lacks_lines = with_missed(ink, darkness, found, beside, reader)
+        turned += stamps
+        beside += [box for part in stamps for box in part.boxes]
         found, lacks_faint = _with_faint(rendered.colour, grey, found, beside, reader)
         upright = lines_of_text(found)
         lines = [*upright, *(read for part in turned for read in part.lines)]
@@ -113,7 +115,7 @@ def _with_faint(
         return found, False
     ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
     seen_now = [*kept, *reader.read(darkness, reader.find(darkness))]
-    again, lacks_lines = with_missed(ink, darkness, seen_now, beside, reader)
+    again, _, lacks_lines = with_missed(ink, darkness, seen_now, beside, reader)
     lines = [
         line
         for line in again

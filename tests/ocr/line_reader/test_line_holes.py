@@ -42,5 +42,18 @@ def test_letters_that_were_not_read_leave_one(between: str, lost: range) -> None
     assert hole(between, lost=lost) > 0.7
 
 
+@pytest.mark.parametrize("rise_px", [5, 14, -17])
+def test_a_long_slanted_dash_leaves_none(rise_px: int) -> None:
+    made = Image.new("L", (900, HEIGHT_PX))
+    pen, face = ImageDraw.Draw(made), ImageFont.load_default(SIZE)
+    pen.line((20, 22 + rise_px / 2, 150, 22 - rise_px / 2), fill=255, width=3)
+    pen.text((170, ABOVE * SIZE), AFTER, font=face, fill=255, anchor="ls")
+    letters = [Letter("—", 28, 0.9)]
+    for number, letter in enumerate(AFTER):
+        letters.append(Letter(letter, 170 + face.getlength(AFTER[:number]) + 6, 0.9))
+    image = np.asarray(made, np.float32) / np.float32(255)
+    assert widest_hole(image, letters, above=ABOVE, below=BELOW) == 0.0
+
+
 def test_icons_at_a_line_s_ends_leave_none() -> None:
     assert hole("", lost=range(6)) == 0.0

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image, ImageDraw
+from pymupdf import get_text_length
 
 from ocr.imaging.pieces import Piece
 from ocr.line_reader import page_ink
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
-from ocr.line_reader.missed_lines import _is_more, with_missed
+from ocr.line_reader.missed_lines import _is_likely, _is_more, with_missed
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import darkness_of
 from tests.ocr.line_reader.printed import printed, shipped
@@ -93,7 +94,8 @@ def read(darkness: Floats) -> list[ReadLine]:
 def completed(darkness: Floats, found: Sequence[ReadLine]) -> tuple[list[str], bool]:
     """What is read once missed lines are looked for, from top to bottom, and whether there is more."""
     ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
-    lines, lacks_lines = with_missed(ink, darkness, found, [], shipped())
+    lines, stamps, lacks_lines = with_missed(ink, darkness, found, [], shipped())
+    lines += [its for stamp in stamps for its in stamp.lines]
     return [its.text for its in sorted(lines, key=lambda its: its.line.middle)], lacks_lines
 
 
@@ -239,7 +241,7 @@ def test_a_missed_line_has_the_type_size_of_its_page() -> None:
 
     darkness = printed(draw)
     found = [its for its in read(darkness) if its.text in ROLL]
-    lines, _ = with_missed(
+    lines, _, _ = with_missed(
         PageInk.of((255 * (1 - darkness)).astype(np.uint8)), darkness, found, [], shipped()
     )
     (missed,) = (its for its in lines if its not in found)
@@ -406,13 +408,129 @@ def test_a_justified_line_does_not_go_on_in_another_column() -> None:
     assert ink.goes_on(outside, its, 0.0, (1.6, 1.6))[1] == pytest.approx(900, abs=8)
 
 
-@pytest.mark.parametrize(("confidence", "is_taken"), [(0.95, True), (0.55, False)])
-def test_a_line_does_not_go_on_in_marks_beside_it(confidence: float, is_taken: bool) -> None:
+@pytest.mark.parametrize(
+    ("mark", "confidence", "is_taken"), [("2k", 0.95, True), ("2k", 0.55, False), ("——", 0.55, True)]
+)
+def test_a_line_goes_on_in_dashes_and_in_no_other_marks_that_are_not_sure(
+    mark: str, confidence: float, is_taken: bool
+) -> None:
     line = TextLine(left=100, right=400, baseline=np.full(300, 50, np.float32), size=30.0)
     before = ReadLine(line=line, text="1939 domestic notes", confidence=0.99)
     words = tuple(
         LineWord(text=text, left=left, right=left + 60, confidence=sure)
-        for text, left, sure in (("2k", 20, confidence), ("1939", 110, 0.99))
+        for text, left, sure in ((mark, 20, confidence), ("1939", 110, 0.99))
     )
     longer = replace(before, line=replace(line, left=20, baseline=np.full(380, 50, np.float32)), words=words)
-    assert _is_more(replace(longer, text="2k 1939 domestic notes", confidence=0.96), before) == is_taken
+    more = replace(longer, text=f"{mark} 1939 domestic notes 7", confidence=0.96)
+    assert _is_more(more, before) == is_taken
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "turn", "font"),
+    [
+        (("PASSED", "3 MAY 1974"), 15, 11, "hebo"),
+        (("ENTERED", "26 OCTOBER 1958"), 12, -16, "tibo"),
+        (("Paid in full", "19 March 2003", "Counter 4"), 13, -7, "heit"),
+    ],
+)
+def test_a_stamp_is_read_within_its_slanted_frame(
+    rows: Sequence[str], size: float, turn: float, font: str
+) -> None:
+    def draw(page: Any) -> None:
+        for number, text in enumerate(ROLL):
+            page.insert_text((40, 170 + 14 * number), text, fontsize=10)
+
+    def stamp(page: Any) -> None:
+        page.draw_rect((140, 110, 290, 130 + 1.3 * size * len(rows)), width=2)
+        for number, text in enumerate(rows):
+            page.insert_text((155, 120 + 1.3 * size * (number + 0.8)), text, fontsize=size, fontname=font)
+
+    turned = Image.fromarray(printed(stamp)).rotate(turn, Image.Resampling.BILINEAR, translate=(0, -150))
+    darkness = np.maximum(printed(draw), np.asarray(turned))
+    found = [its for its in read(darkness) if its.text in ROLL]
+    torn = [its for its in read(darkness) if its not in found and its.num_letters < 4]  # pieces of it
+    texts, lacks_lines = completed(darkness, [*found, *torn])
+    assert (sorted(texts), lacks_lines) == (sorted([*rows, *ROLL]), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_lacking"), [("Bartholomew Thwaite", False), ("Your obedient servant", True)]
+)
+def test_a_signature_above_its_name_is_no_missed_line(
+    monkeypatch: pytest.MonkeyPatch, text: str, is_lacking: bool
+) -> None:
+    def draw(page: Any) -> None:
+        page.insert_text((40, 60), text, fontsize=16, fontname="tiit")
+        page.insert_text((40, 90), "Bartholomew Thwaite", fontsize=10)
+        for number, line in enumerate(ROLL):
+            page.insert_text((40, 130 + 14 * number), line, fontsize=10)
+
+    darkness, reads = printed(draw), shipped().read
+    found = [its for its in read(darkness) if its.line.middle > 160]
+    monkeypatch.setattr(shipped(), "read", lambda *of: [replace(its, confidence=0.8) for its in reads(*of)])
+    assert completed(darkness, found)[1] == is_lacking
+
+
+@pytest.mark.parametrize("size", [9, 11])
+def test_the_first_line_of_a_column_does_not_go_on_in_the_column_beside_it(size: float) -> None:
+    columns = (
+        ("The wardens of the light are paid", "on quarter days, if they ask for it"),
+        ("at the office, where", "the clerk has a list of", "whoever kept watch"),
+    )
+
+    def column(number: int) -> Floats:
+        def draw(page: Any) -> None:
+            left = 20 + number * (get_text_length(columns[0][0], fontsize=size) + 0.9 * size)
+            for row, text in enumerate(columns[number]):
+                page.insert_text((left, 40 + 1.3 * size * row), text, fontsize=size)
+
+        return printed(draw)
+
+    darkness = np.maximum(column(0), column(1))
+    first, *others = sorted(read(column(0)), key=lambda its: its.line.middle)
+    part = first.line.between(first.line.left, round(first.words[-1].left) - 4)
+    others += [*read(column(1)), *shipped().read(darkness, [part])]
+    assert sorted(completed(darkness, others)[0]) == sorted([*columns[0], *columns[1]])
+
+
+def test_a_missed_line_is_read_to_the_ends_of_its_column_although_its_ink_is_torn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As bold print that is as dense as a picture."""
+    darkness = notice(12)
+    found = read(darkness)
+    rows = PageInk.rows
+
+    def torn(ink: PageInk, outside: Any, *of: Any) -> Any:
+        for row in (row for part in rows(ink, outside, *of) for row in part):
+            row.x0 += row.width // 2
+            return [row], []
+        return [], []
+
+    monkeypatch.setattr(PageInk, "rows", torn)
+    assert ROLL[3] in completed(darkness, [its for its in found if its.text != ROLL[3]])[0]
+
+
+@pytest.mark.parametrize(("bar", "size"), [((0, 0, 420, 30), 9), ((0, 0, 420, 44), 12)])
+def test_a_missed_word_near_a_bar_is_read(bar: tuple[float, ...], size: float) -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect(bar, fill=3 * (0.5,), color=3 * (0.5,))
+        for x, word in zip((20, 110, 200), ("Moorings", "Pilotage", "Salvage"), strict=True):
+            page.insert_text((x, bar[3] + 1.3 * size), word, fontsize=size)
+        for number, text in enumerate(ROLL):
+            page.insert_text((20, 100 + 1.4 * size * number), text, fontsize=size)
+
+    darkness = printed(draw, dpi=96)
+    texts, _ = completed(darkness, [its for its in read(darkness) if its.text != "Pilotage"])
+    assert "Pilotage" in " ".join(texts)
+
+
+@pytest.mark.parametrize(
+    ("text", "confidence", "is_likely"),
+    [("4 16", 0.93, True), ("4 16", 0.85, False), ("0 0 0", 0.94, False), ("Salt 162 sacks", 0.8, True)],
+)
+def test_an_unsure_number_is_told_and_markers_of_a_chart_are_not(
+    text: str, confidence: float, is_likely: bool
+) -> None:
+    words = (LineWord(text=text, left=10, right=90, confidence=confidence),)
+    assert _is_likely(ReadLine(line=line(50), text=text, confidence=confidence, words=words)) == is_likely

@@ -3,6 +3,7 @@
 import numpy as np
 import pymupdf
 import pytest
+from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines
@@ -115,3 +116,13 @@ def test_a_row_of_codes_that_was_missed_is_not_upside_down(reader: LineReader) -
     darkness = darkness_of(page)
     found = [its for its in reader.read(darkness, reader.find(darkness)) if its.text != rows[1]]
     assert turned_lines(page, PageInk.of(page), found, reader) == []
+
+
+@pytest.mark.parametrize("turn_deg", [17.0, -8.5, 90.0])
+def test_what_was_rotated_is_placed_where_it_stands(turn_deg: float) -> None:
+    part = Image.new("L", (320, 200))
+    part.paste(255, (140, 60, 152, 66))
+    turned = part.rotate(-turn_deg, Image.Resampling.BILINEAR, expand=True)
+    lines = TurnedLines(turn_deg=turn_deg, lines=(), width_px=320, height_px=200, left=50, top=70)
+    box = lines.as_it_stands(Image.eval(turned, lambda grey: 255 * (grey > 128)).getbbox() or (0, 0, 0, 0))
+    assert ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) == pytest.approx((50 + 146, 70 + 63), abs=1.5)

@@ -9,7 +9,8 @@ from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.page_ink import PageInk
-from ocr.line_reader.unread_letters import shows_letters
+from ocr.line_reader.reading import darkness_of
+from ocr.line_reader.unread_letters import is_hollow, shows_letters
 
 WIDTH, HEIGHT, SIZE = 1000, 1400, 24
 ROWS = ("Nine ferries cross the sound before noon,", "and the last of them takes the post along.") * 4
@@ -122,3 +123,32 @@ def edges(area: Image.Image) -> Image.Image:
 )
 def test_what_is_no_writing_or_a_word_or_two_is_not(draw: Drawing) -> None:
     assert not shows(draw)
+
+
+def outlined(word: str, size: float, width: int) -> tuple[Image.Image, TextLine]:
+    """Returns a page with a word in outlined letters, in solid ones where width is 0, and its line."""
+    made, face = Image.new("L", (WIDTH, 400), 250), ImageFont.load_default(size)
+    colour = 250 if width else 20
+    pen = ImageDraw.Draw(made)
+    pen.text((60, 300), word, font=face, fill=colour, stroke_width=width, stroke_fill=20, anchor="ls")
+    length = round(face.getlength(word))
+    return made, TextLine(left=60, right=60 + length, baseline=np.full(length, 300, np.float32), size=size)
+
+
+@pytest.mark.parametrize(
+    ("word", "size", "width"),
+    [("SUMMER FETE", 70, 2), ("Brass Bands", 96, 3), ("Kites & Gliders", 110, 4), ("GRAND DRAW", 130, 5)],
+)
+def test_outlined_letters_are_told_from_solid_ones(word: str, size: float, width: int) -> None:
+    for stroke in (width, 0):
+        made, line = outlined(word, size, stroke)
+        assert is_hollow(darkness_of(np.asarray(made)), line) == bool(stroke)
+
+
+def test_boxes_in_a_row_are_no_outlined_letters() -> None:
+    made, line = outlined("Nothing but boxes", 90, 0)
+    pen = ImageDraw.Draw(made)
+    pen.rectangle((0, 0, WIDTH, 400), fill=250)
+    for number in range(9):
+        pen.rectangle((60 + 80 * number, 240, 120 + 80 * number, 300), outline=20, width=3)
+    assert not is_hollow(darkness_of(np.asarray(made)), line)
