@@ -82,7 +82,7 @@ def _likeness(marks: Floats) -> float:
     """Returns the best correlation of marks, [H, W], with themselves, moved by more than a mark; 0 for one mark."""
     moved = marks - marks.mean(1, keepdims=True)
     length = moved.shape[1]
-    found = np.fft.rfft(moved, 2 * length)
+    found = np.fft.rfft(moved, 1 << (2 * length - 1).bit_length())
     products = np.fft.irfft((found * found.conj()).sum(0))[:length]
     sums = np.concatenate([[0.0], np.cumsum((moved * moved).sum(0))])
     lags = np.arange(int(_LONGEST * length))
