@@ -228,7 +228,8 @@ class _Search:
             if lines and (row.height - abs(at) * row.width) / ink.scale < AS_HIGH[1] * self.size:
                 lines.append(_below_ascenders(lines[0], row.y0 / ink.scale, at, self.size))
             for line in lines:
-                found += self.reader.read(self.darkness, [line])
+                read = self.reader.read(self.darkness, [line])
+                found += filter(_is_sure, read) if at != slope else read  # or a signature, perhaps
                 if found and found[-1].confidence > _SURELY and found[-1].num_letters >= _FEWEST:
                     return [_above_tails(found[-1], row.y1 / ink.scale)]
         return sorted(found, key=lambda read: -read.confidence)[:1]
