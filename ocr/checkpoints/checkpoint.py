@@ -118,7 +118,7 @@ def load(
         )
     files = weight_files(directory)
     with torch.device("meta"):
-        model = OcrModel.from_config(config)
+        model = OcrModel(config)
     fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
     ids = {**config_json["language_config"], **config_json}
     return LoadedModel(

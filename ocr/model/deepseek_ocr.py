@@ -190,16 +190,6 @@ class OcrModel(nn.Module):
         if config.language.tie_word_embeddings:
             self.lm_head.weight = self.language_model.embed_tokens.weight
 
-    @classmethod
-    def from_config(cls, config: OcrConfig) -> "OcrModel":
-        """Returns a new model of these sizes."""
-        return cls(config)
-
-    def embed(self, token_ids: Tensor) -> Tensor:
-        """Returns the embeddings of tokens, [B, T] -> [B, T, D]."""
-        embeds: Tensor = self.language_model.embed_tokens(token_ids)
-        return embeds
-
     def forward(self, embeds_BTD: Tensor, **kwargs: Any) -> Tensor:
         """Returns the logits of a whole sequence, embeddings [B, T, D] -> [B, T, vocab].
 

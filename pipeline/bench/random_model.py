@@ -47,7 +47,7 @@ def _letters(vocab_size: int) -> Tokenizer:
 def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -> LoadedModel:
     """Returns a model with random weights, drawn on the device. Its tokenizer knows no words of a prompt."""
     with torch.device("meta"):
-        model = OcrModel.from_config(config)
+        model = OcrModel(config)
     draw(model, device, dtype)
     return LoadedModel(
         model=model,

@@ -32,7 +32,7 @@ TINY = OcrConfig(
 
 
 def tiny_model(config: OcrConfig = TINY, seed: int = 0) -> OcrModel:
-    model = OcrModel.from_config(config).eval()
+    model = OcrModel(config).eval()
     redraw(model, seed)
     return model.requires_grad_(False)
 

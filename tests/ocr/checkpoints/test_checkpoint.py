@@ -24,7 +24,7 @@ def broken(checkpoint: Path, tmp_path: Path) -> Path:
 
 
 def logits(model: OcrModel) -> torch.Tensor:
-    return model(model.embed(torch.arange(40)[None]))
+    return model(model.language_model.embed_tokens(torch.arange(40)[None]))
 
 
 def rewrite(directory: Path, **changes: torch.Tensor | None) -> None:

@@ -53,7 +53,7 @@ def test_published_config_is_the_default() -> None:
 
 def test_full_size_has_the_published_parameters_but_the_unused_one() -> None:
     with torch.device("meta"):
-        model = OcrModel.from_config(OcrConfig())
+        model = OcrModel(OcrConfig())
     assert sum(parameter.numel() for parameter in model.parameters()) == 3_335_504_128
     assert len(slots(model)) + len(ignored(model)) == 2710
     assert 3_335_504_128 + 1024 * 3 * 14 * 14 == 3_336_106_240
@@ -90,13 +90,13 @@ def test_clip_must_fit_sam() -> None:
 
 def test_tied_head_is_one_parameter() -> None:
     config = dataclasses.replace(TINY, language=dataclasses.replace(TINY.language, tie_word_embeddings=True))
-    model = OcrModel.from_config(config)
+    model = OcrModel(config)
     assert model.lm_head.weight is model.language_model.embed_tokens.weight
     assert "lm_head.weight" not in slots(model)
 
 
 def test_grouped_query_attention_is_built() -> None:
-    model = OcrModel.from_config(TINY)
+    model = OcrModel(TINY)
     assert model.language_model.layers[0].self_attn.k_proj.weight.shape == (32, 64)
     assert LanguageConfig().to_transformers().layer_types == ["full_attention"] * 12
 
@@ -110,7 +110,7 @@ def test_logits_equal_transformers(model: OcrModel, reference: UnlimitedOcrForCo
     )
     (vision,) = model.encoder.encode([page])
     ids = torch.tensor([[0, *[2] * len(vision.tokens_TD), *range(5, 40)]])
-    embeds = model.embed(ids)
+    embeds = model.language_model.embed_tokens(ids)
     embeds[0, 1 : 1 + len(vision.tokens_TD)] = vision.tokens_TD
     ours = model(embeds)
     with torch.no_grad():

@@ -109,7 +109,7 @@ def _deepseek(size: WholeSize, tiny: bool) -> Made:
     vocab_size = 300 if tiny else config.language.vocab_size
     config = replace(config, language=replace(config.language, vocab_size=vocab_size, **ids))
     with torch.device("meta"):
-        model = OcrModel.from_config(config)
+        model = OcrModel(config)
     return Made(kind=size.kind, model=model, tokenizer=tokenizer, config={}, vocab_size=vocab_size)
 
 
