@@ -5,7 +5,7 @@ between blocks, a table's row is one line, with tabs between its cells. Only hea
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -28,6 +28,12 @@ Part = TypeVar("Part", Block, Word)
 
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
+# What the network calls lines that are no running text, and what a block of them is called.
+_LABELS = {
+    "title": "title", "heading 1": "sub_title", "heading 2": "sub_title", "heading 3": "sub_title",
+    "caption": "figure_caption", "footnote": "footnote", "margin note": "aside_text",
+    "page header": "page_header", "page footer": "page_footer", "page number": "page_number",
+}  # fmt: skip
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
 _FILLED, _LONGEST = 0.3, 600  # the least share of a table's cells with text; the most characters in one
@@ -38,10 +44,11 @@ _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Lines that stand beside each other, from left to right, and the same as a line of a block."""
+    """Lines that stand beside each other, from left to right, the same as a line of a block, and what they are."""
 
     cells: Sequence[ReadLine]
     line: Line
+    label: str = "text"
 
 
 def page_text(
@@ -87,7 +94,7 @@ def _parts(
     level = [row.line for row in flat]
     found_tables = [*tables_in_grids(level, rules, uprights), *tables_at_rules(level, rules, uprights)]
     tables = dict(_ranges_of(found_tables, level))
-    found = list(ranges(plain, list(tables)))
+    found = list(_labelled(ranges(plain, list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
         block = _block(part, label, size)
@@ -102,6 +109,17 @@ def _parts(
         if label == _CODE:
             block = replace(block, text=_program(part, char_px))
         yield block, words, _markdown(block)
+
+
+def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> Iterator[tuple[int, int, str]]:
+    """Yields the blocks, those of text parted where headings, captions, notes and furniture begin and end."""
+    for start, end, label in found:
+        if label != "text":
+            yield start, end, label
+            continue
+        for own, numbers in groupby(range(start, end), key=lambda number: rows[number].label):
+            part = list(numbers)
+            yield part[0], part[-1] + 1, own
 
 
 def _ranges_of(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[tuple[tuple[int, int], Table]]:
@@ -229,13 +247,14 @@ def _rows(lines: Sequence[ReadLine], size_px: tuple[float, float] | None) -> lis
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
     rows: list[_Row] = []
     number = 0
-    for block in in_reading_order(lines, size_px):
-        for cells in block:
+    for unit in in_reading_order(lines, size_px):
+        label = _LABELS.get(unit.role, "text")
+        for cells in unit.rows:
             line = _line(cells, number)
             if rows and _is_apart(rows[-1].line, line):
                 number += 1
                 line = _line(cells, number)
-            rows.append(_Row(cells, line))
+            rows.append(_Row(cells, line, label))
     return rows
 
 

@@ -4,7 +4,9 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -14,32 +16,39 @@ from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_features import line_tokens
 from ocr.line_reader.line_structure import LineStructure, structure_of
-from ocr.line_reader.structure_network import TABULAR, StructureNetwork, shipped
+from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
 
 # Pairs of so many lines are looked at together: a gigabyte of them. What has more is read in bands down the page.
 _MOST_LINES = 2000
 
-Rows = list[list[ReadLine]]
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Lines of one block that follow each other, as rows from left to right. role: one of ROLES, that of most of them."""
+
+    role: str
+    rows: list[list[ReadLine]]
 
 
 def in_reading_order(
     reads: Sequence[ReadLine],
     size_px: tuple[float, float] | None = None,
     network: StructureNetwork | None = None,
-) -> list[Rows]:
-    """Returns the lines as blocks of rows, each row's lines from left to right.
+) -> list[Unit]:
+    """Returns the lines in the order of reading.
 
     size_px: the page's width and height; None for one on which the lines leave as much room at the right and below as
     they do at the left and above. network: None for the one that ships.
     """
     level = levelled([read.line for read in reads])
     down = sorted(range(len(reads)), key=lambda number: level[number].middle)
-    found: list[Rows] = []
+    found: list[Unit] = []
     for start in range(0, len(down), _MOST_LINES):
         band = down[start : start + _MOST_LINES]
         lines, own = [level[number] for number in band], [reads[number] for number in band]
         structure = _structure(lines, own, size_px or _size_around(lines), network or shipped())
-        found += [[[own[at] for at in row] for row in block] for block in _blocks(lines, structure)]
+        for role, rows in _units(lines, structure):
+            found.append(Unit(role, [[own[at] for at in row] for row in rows]))
     return found
 
 
@@ -59,15 +68,18 @@ def _size_around(lines: Sequence[TextLine]) -> tuple[float, float]:
     return float(right.max() + max(0.0, left.min())), float(bottom.max() + max(0.0, top.min()))
 
 
-def _blocks(lines: Sequence[TextLine], structure: LineStructure) -> Iterator[list[list[int]]]:
-    """Yields the blocks in order, as rows of numbers of lines."""
+def _units(lines: Sequence[TextLine], structure: LineStructure) -> Iterator[tuple[str, list[list[int]]]]:
+    """Yields the blocks in order, or parts of them, each with its role, as rows of numbers of lines."""
     for _, numbers in groupby(structure.order.tolist(), key=structure.blocks.tolist().__getitem__):
         own = list(numbers)
         if (structure.rows[own] >= 0).mean() > 0.5:
             own.sort(key=lambda number: lines[number].middle)
-            yield _table_rows(lines, own)
+            yield ROLES[TABULAR[0]], _table_rows(lines, own)
         else:
-            yield _text_rows(lines, own)
+            widths = Counter[int]()
+            for number in own:
+                widths[int(structure.roles[number])] += lines[number].right - lines[number].left
+            yield ROLES[widths.most_common(1)[0][0]], _text_rows(lines, own)
 
 
 def _text_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[int]]:

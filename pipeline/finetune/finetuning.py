@@ -156,7 +156,7 @@ def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str
 
 
 def _in_order(read: Sequence[ReadLine]) -> list[ReadLine]:
-    return [line for block in in_reading_order(read) for row in block for line in row]
+    return [line for unit in in_reading_order(read) for row in unit.rows for line in row]
 
 
 def _tuned(

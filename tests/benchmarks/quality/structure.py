@@ -34,6 +34,11 @@ _PX = 150 / 72  # pixels a point
 _WEIGHTS = Path("ocr/weights/small/lines")
 # What a run calls blocks; a list has no other name than text.
 _LABELS = {
+    "figure_caption": "caption",
+    "footnote": "footnote",
+    "page_header": "page header",
+    "page_footer": "page footer",
+    "page_number": "page number",
     "title": "heading 1",
     "sub_title": "heading 2",
     "table": "table cell",

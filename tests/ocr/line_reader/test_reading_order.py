@@ -27,7 +27,9 @@ def order(places: list[Place], size: float = 20.0, slant: float = 0.0) -> list[s
         line = TextLine(left=left - aside, right=right - aside, baseline=sunk, size=size)
         reads.append(ReadLine(line=line, text=text_of(name, right - left, len(reads)), confidence=1.0))
         names[id(reads[-1])] = name
-    return ["|".join(names[id(read)] for read in row) for block in in_reading_order(reads) for row in block]
+    return [
+        "|".join(names[id(read)] for read in row) for unit in in_reading_order(reads) for row in unit.rows
+    ]
 
 
 def text_of(name: str, width: int, number: int) -> str:
