@@ -299,8 +299,10 @@ def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
+    if label in _LEVELS and not any(map(str.isalpha, text)):
+        label = "text"  # a number or a mark is no heading
     return Block(
-        label=(heading(text, size, body_size) or label) if label == "text" else label,
+        label=(heading(text, size, body_size) or label) if label in ("text", "sub_title") else label,
         text=text,
         box_px=(max(0, int(min(x0))), max(0, int(min(y0))), round(max(x1)), round(max(y1))),
         confidence=sum(cell.confidence * length for cell, length in zip(cells, lengths, strict=True))

@@ -24,7 +24,7 @@ _MOST_LINES = 2000
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Lines of one block that follow each other, as rows from left to right. role: one of ROLES, that of most of them."""
+    """Lines of one block that follow each other, as rows from left to right. role: of most of them, one of ROLES."""
 
     role: str
     rows: list[list[ReadLine]]

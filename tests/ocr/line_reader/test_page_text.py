@@ -155,3 +155,23 @@ def test_a_picture_taken_for_text_is_no_text() -> None:
     assert page_text(marks).text == ""
     assert page_text([*marks, read("a word", 50, 200, 300)]).text != ""
     assert page_text([read("7", 50, 60, 100)]).text == "7"
+
+
+def test_blocks_are_named_by_what_they_are_on_the_page() -> None:
+    lines = [
+        read("A HISTORY OF THE COUNTY", 220, 480, 40, size=15.0),
+        *paragraph("first", 120, 14),
+        read("Figure 7: the old mill at the bridge, seen from the east", 120, 560, 520, size=15.0),
+        *paragraph("second", 590, 12),
+        read("3 See the parish register, volume two, page ninety.", 60, 470, 960, size=13.0),
+        read("4 Letter to his brother, in the county archive.", 60, 430, 980, size=13.0),
+        read("— 152 —", 320, 380, 1040, size=15.0),
+    ]
+    named = {block.text.split()[0]: block.label for block in page_text(lines, size_px=(700, 1080)).blocks}
+    assert named["Figure"] == "figure_caption"
+    assert (named["A"], named["3"], named["—"]) == ("page_header", "footnote", "page_number")
+
+
+def test_a_number_alone_is_no_heading() -> None:
+    page = page_text([read("7", 300, 330, 80, size=60.0), *paragraph("body", 240, 8)])
+    assert page.blocks[0].label not in ("title", "sub_title")
