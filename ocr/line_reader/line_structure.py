@@ -71,21 +71,20 @@ def clustered(logits: Floats) -> Ints:
 
     logits: [N, N], symmetric. Source: Boruvka 1926, with mean distances.
     """
-    count = len(logits)
-    own = np.arange(count)
+    own = np.arange(len(logits))
+    sums, sizes = logits.clip(-_SUREST, _SUREST).astype(np.float64), np.ones(len(logits))
     while True:
-        member = np.eye(int(own.max()) + 1, dtype=np.float32)[own]
-        sizes = member.sum(0)
-        means = member.T @ logits.clip(-_SUREST, _SUREST) @ member / np.outer(sizes, sizes)
+        means = sums / np.outer(sizes, sizes)
         np.fill_diagonal(means, -_SUREST)
-        best = means.argmax(1)
-        joins = means[np.arange(len(means)), best] > 0
+        best, numbers = means.argmax(1), np.arange(len(means))
+        joins = (means[numbers, best] > 0) & (best[best] == numbers)  # both are each other's best
         if not joins.any():
             return own
-        root = np.arange(len(means))
-        for a in np.nonzero(joins & (best[best] == np.arange(len(means))))[0]:  # both are each other's best
-            root[max(a, best[a])] = min(a, best[a])
-        own = np.unique(root[own], return_inverse=True)[1].astype(np.int64)
+        _, after = np.unique(np.where(joins, np.minimum(numbers, best), numbers), return_inverse=True)
+        order = np.argsort(after, kind="stable")
+        starts = np.searchsorted(after[order], np.arange(after.max() + 1))
+        sums = np.add.reduceat(np.add.reduceat(sums[np.ix_(order, order)], starts, 0), starts, 1)
+        sizes, own = np.add.reduceat(sizes[order], starts), after[own]
 
 
 def ordered(scores: Floats) -> Ints:

@@ -15,11 +15,11 @@ from ocr.imaging.measures import ONE_ROW
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_features import line_tokens
-from ocr.line_reader.line_structure import LineStructure, structure_of
+from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
 
-# Pairs of so many lines are looked at together: a gigabyte of them. What has more is read in bands down the page.
-_MOST_LINES = 2000
+# The network has learned from pages of up to 450 lines. Sheets of more are parted at their widest white.
+_MOST_LINES = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,32 @@ def in_reading_order(
     they do at the left and above. network: None for the one that ships.
     """
     level = levelled([read.line for read in reads])
-    down = sorted(range(len(reads)), key=lambda number: level[number].middle)
     found: list[Unit] = []
-    for start in range(0, len(down), _MOST_LINES):
-        band = down[start : start + _MOST_LINES]
-        lines, own = [level[number] for number in band], [reads[number] for number in band]
+    for part in _parts(level):
+        lines, own = [level[number] for number in part], [reads[number] for number in part]
         structure = _structure(lines, own, size_px or _size_around(lines), network or shipped())
         for role, rows in _units(lines, structure):
             found.append(Unit(role, [[own[at] for at in row] for row in rows]))
     return found
+
+
+def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:
+    """Yields the numbers of lines of which so many are put in order at once, the upper and left ones first."""
+    boxes = np.array([line.box for line in lines]).reshape(-1, 4)
+    waiting = [np.arange(len(lines))] if len(lines) else []
+    while waiting:
+        own = waiting.pop()
+        if len(own) <= _MOST_LINES:
+            yield own
+            continue
+        cuts = []
+        for axis in (0, 1):
+            order = own[np.argsort(boxes[own, axis], kind="stable")]
+            white = boxes[order[1:], axis] - np.maximum.accumulate(boxes[order, axis + 2])[:-1]
+            at = int(white.argmax())
+            cuts.append((float(white[at]), order[: at + 1], order[at + 1 :]))
+        _, first, second = max(cuts, key=lambda cut: cut[0])
+        waiting += [second, first]
 
 
 def _structure(

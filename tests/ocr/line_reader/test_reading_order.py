@@ -107,5 +107,19 @@ def test_rows_that_were_cut_at_spaces_one_below_the_other_are_whole() -> None:
     assert order([*above, *cut, *below]) == rows
 
 
+def test_a_sheet_of_many_lines_is_read_column_by_column() -> None:
+    """More than are put in order at once: the sheet is parted at its widest white, here below the headline first."""
+    columns = [
+        [
+            (name, left + 20 * (row % 7 == 0), left + 400 - 150 * (row % 7 == 6), top)
+            for row, (name, left, _, top) in enumerate(column(f"{name}:", 50 + 450 * at, 200 + 9 * at, 150))
+        ]
+        for at, name in enumerate("abcdef")
+    ]
+    found = order([*(line for own in reversed(columns) for line in own), ("title", 50, 2700, 60)])
+    assert found[0] == "title"
+    assert [name[0] for name in found[1:]] == [name for name in "abcdef" for _ in range(150)]
+
+
 def test_no_lines_have_no_order() -> None:
     assert in_reading_order([]) == []
