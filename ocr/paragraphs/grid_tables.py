@@ -62,7 +62,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line], size: float) -> Table:
     ys = _edges([rule[1] for rule in across], [y for rule in down for y in rule[1::2]], near)
     xs = _edges([rule[0] for rule in down], [x for rule in across for x in rule[0::2]], near)
     narrowest = min((b - a for edges in (xs, ys) for a, b in pairwise(edges)), default=0.0)
-    if narrowest < _LEAST * size or not len(xs) * len(ys) <= _MOST_SPACES:
+    # Rules nearer than they are drawn exact are one: of two such rules nothing is between.
+    if min(len(xs), len(ys)) < 2 or narrowest < _LEAST * size or len(xs) * len(ys) > _MOST_SPACES:
         return ()
     spaces = list(product(range(len(ys) - 1), range(len(xs) - 1)))
     cell_of = {space: space for space in spaces}

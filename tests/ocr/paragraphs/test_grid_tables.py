@@ -70,6 +70,8 @@ def test_frames_and_lone_rules_are_no_tables() -> None:
         (across(YS[0], YS[-1]), down(*XS)),  # columns of a newspaper
         (across(*YS), down(XS[1])),
         (across(*YS), [(x, 300.0, x + 2, 400.0) for x in XS]),  # apart
+        (across(100.0, 102.0), down(*XS, y0=100.0, y1=102.0)),  # as thick as they are drawn exact
+        (across(*YS, x0=200.0, x1=202.0), down(200.0, 202.0)),
     ):
         assert tables_in_grids(TEXT, rules, uprights) == []
     assert tables_in_grids([], across(*YS), down(*XS)) == []
