@@ -18,8 +18,9 @@ from ocr.line_reader.line_features import line_tokens
 from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
 
-# The network has learned from pages of up to 450 lines. Sheets of more are parted at their widest white.
-_MOST_LINES = 600
+# The network has learned from pages of up to 450 lines. Sheets of more are parted at their widest white: across, or
+# down where lines on both sides are as wide as those of running text, in type sizes, and no prices beside names.
+_MOST_LINES, _RUNNING = 450, 9.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def in_reading_order(
 def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:
     """Yields the numbers of lines of which so many are put in order at once, the upper and left ones first."""
     boxes = np.array([line.box for line in lines]).reshape(-1, 4)
+    widths = np.array([(line.right - line.left) / line.size for line in lines])
     waiting = [np.arange(len(lines))] if len(lines) else []
     while waiting:
         own = waiting.pop()
@@ -65,8 +67,9 @@ def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:
             white = boxes[order[1:], axis] - np.maximum.accumulate(boxes[order, axis + 2])[:-1]
             at = int(white.argmax())
             cuts.append((float(white[at]), order[: at + 1], order[at + 1 :]))
-        _, first, second = max(cuts, key=lambda cut: cut[0])
-        waiting += [second, first]
+        (gutter, *sides), (row, *bands) = cuts
+        is_text = min(np.median(widths[side]) for side in sides) > _RUNNING
+        waiting += reversed(sides if is_text and gutter > row else bands)
 
 
 def _structure(

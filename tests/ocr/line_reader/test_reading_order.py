@@ -36,6 +36,8 @@ def text_of(name: str, width: int, number: int) -> str:
     """Returns as much prose as a line holds, or what its name says."""
     if name.startswith("price") or name.isdigit():
         return "12.50" if name.startswith("price") else name
+    if name.startswith("item"):
+        return f"{('Rye bread', 'Butter', 'Oat flakes', 'Green tea')[number % 4]} {10 * (number % 90)} g"
     if name == "title" or name == "middle":
         return _TITLE
     at = 7 * number % len(_WORDS)
@@ -119,6 +121,12 @@ def test_a_sheet_of_many_lines_is_read_column_by_column() -> None:
     found = order([*(line for own in reversed(columns) for line in own), ("title", 50, 2700, 60)])
     assert found[0] == "title"
     assert [name[0] for name in found[1:]] == [name for name in "abcdef" for _ in range(150)]
+
+
+def test_a_long_receipt_keeps_its_prices() -> None:
+    places = [(f"item{n}", 40, 240, 50 + 30 * n) for n in range(400)]
+    places += [(f"price{n}", 420, 480, 50 + 30 * n) for n in range(400)]
+    assert order(places) == [f"item{n}|price{n}" for n in range(400)]
 
 
 def test_no_lines_have_no_order() -> None:
