@@ -46,10 +46,10 @@ def test_a_cpu_has_none() -> None:
 
 
 @pytest.mark.slow
-def test_no_compiler_is_imported() -> None:
-    """torch._dynamo and transformers took 4 s, and 7 beside what else a start does; only the text model needs them."""
+@pytest.mark.parametrize("module", ["encoders.deepseek.deep_encoder", "ocr.decoding.gpu.reader"])
+def test_no_compiler_is_imported(module: str) -> None:
+    """torch._dynamo and transformers took 4 s, and 7 beside what else a start does."""
     heavy = ["torch._dynamo", "sympy", "transformers"]
-    module = "encoders.deepseek.deep_encoder"
     code = f"import sys, {module}; sys.exit([name for name in {heavy} if name in sys.modules] or 0)"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

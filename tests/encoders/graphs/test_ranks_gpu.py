@@ -59,7 +59,7 @@ def test_outputs_are_those_of_one_device_and_lie_there(graphs: Any) -> None:
     assert (stats.parity_failures, stats.nan_traps, stats.left_out, stats.stale_graphs) == (0, 0, {}, 0)
     if graphs == "on":
         assert stats.hits == stats.units
-        assert stats.graph_bytes > 0  # of a path so small a GPU's share may fit into what its pool has left
+        assert all(one.graph_bytes > 0 for one in each)
 
 
 @torch.inference_mode()

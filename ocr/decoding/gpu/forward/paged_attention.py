@@ -6,14 +6,12 @@ Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
-from transformers import AttentionInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from ocr.decoding.gpu.forward.block_pool import BlockPool
 
@@ -201,12 +199,19 @@ def paged_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """Returns the language model's attention. paged: the step's cache, passed to the text model; without it, SDPA."""
     if paged is None:
+        from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling)  # type: ignore[no-any-return]
     attend = attend_fused if paged.fused else attend_plain
     return attend(paged, query, key, value, scaling), None
 
 
-AttentionInterface.register(NAME, paged_attention)
+@cache
+def _register() -> None:
+    """Tells transformers of paged_attention(), once a text model is there: importing it takes seconds."""
+    from transformers import AttentionInterface
+
+    AttentionInterface.register(NAME, paged_attention)
 
 
 @contextmanager
@@ -219,6 +224,7 @@ def paged_forward(config: Any, experts: str | None = None) -> Iterator[None]:
         "_attn_implementation": NAME,
         **({} if experts is None else {"_experts_implementation": experts}),
     }
+    _register()
     before: dict[str, Any] = {name: getattr(config, name, None) for name in values}
     try:
         for name, value in values.items():
