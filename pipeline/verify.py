@@ -26,10 +26,10 @@ from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
 from pipeline.types import Document
-from storage.database import open_for_reading
+from storage.database import Row, open_for_reading
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
-from storage.upkeep.audit import Audit, ListedFile, Problem, audit, listed_files
+from storage.upkeep.audit import Audit, Problem, audit, listed_files
 
 _MEANINGS = {
     "file": "SQLite finds the {} pages of its file in order; application and schema are ours",
@@ -116,9 +116,7 @@ def last_config(db: Database) -> Config:
         return Config()
 
 
-def _check_files(
-    result: Verification, files: Iterable[ListedFile], config: Config, num_documents: int
-) -> None:
+def _check_files(result: Verification, files: Iterable[Row], config: Config, num_documents: int) -> None:
     """Compares the files and adds the findings to the result.
 
     num_documents: in the database; if there are any but no file could be compared, nothing was proved.
@@ -130,11 +128,11 @@ def _check_files(
             compared += 1
             counted += 0 if document is None else document.num_pages
         if kind == "wrong":
-            again = f"`ocrbatch run {shlex.quote(file.path)}`"
+            again = f"`ocrbatch run {shlex.quote(file['path'])}`"
             remedy = f"{again} adds what is missing; restore a copy where there are too many"
-            result.problems.append(Problem(check="files", message=f"{file.path}: {reason}", remedy=remedy))
+            result.problems.append(Problem(check="files", message=f"{file['path']}: {reason}", remedy=remedy))
         elif kind != "same":
-            getattr(result, kind).append(f"{file.path}: {reason}")
+            getattr(result, kind).append(f"{file['path']}: {reason}")
     result.checked.update({"files": compared, "pages_in_files": counted})
     if not compared and num_documents:
         message = f"not one of the files of {num_documents} documents could be compared with the database"
@@ -144,36 +142,36 @@ def _check_files(
         result.problems.append(Problem(check="files", message=message, remedy=remedy))
 
 
-def _compare(file: ListedFile, document: Document | None) -> tuple[str, str]:
+def _compare(file: Row, document: Document | None) -> tuple[str, str]:
     """Returns "same", "wrong", or the name of the list that the file belongs to, and the reason."""
     if document is None:
         return "gone", _KINDS["gone"]
     if document.sha256 is None:
         return "uncounted", document.reason or _KINDS["uncounted"]
-    if document.sha256 != file.sha256:
+    if document.sha256 != file["sha256"]:
         return "changed", _KINDS["changed"]
-    if document.status != "ok" and file.num_pages:
+    if document.status != "ok" and file["num_pages"]:
         return "uncounted", document.reason or document.status
-    if file.status != "ok" and not file.num_pages:
+    if file["status"] != "ok" and not file["num_pages"]:
         return (
             ("same", "")
             if not document.num_pages
             else ("uncounted", "can be opened now; the next run reads it")
         )
-    if document.num_pages != file.num_pages:
-        return "wrong", f"has {document.num_pages} pages, but {file.num_pages} in the database"
+    if document.num_pages != file["num_pages"]:
+        return "wrong", f"has {document.num_pages} pages, but {file['num_pages']} in the database"
     return "same", ""
 
 
-def _looked_into(files: Iterable[ListedFile], config: Config) -> Iterator[tuple[ListedFile, Document | None]]:
+def _looked_into(files: Iterable[Row], config: Config) -> Iterator[tuple[Row, Document | None]]:
     """Yields each file with its document as probed now, in order, None if it is gone; a few are probed ahead."""
     num_workers = render_workers(config)
     settings = ingest_settings(config, passwords_there(config.ingest))
     pool = WorkerPool(max_workers=num_workers, ingest=settings, probe_timeout_s=config.ingest.probe_timeout_s)
-    ahead: deque[tuple[ListedFile, Future[Document] | None]] = deque()
+    ahead: deque[tuple[Row, Future[Document] | None]] = deque()
     with pool as workers:
         for file in files:
-            path = _present(file.path)
+            path = _present(file["path"])
             ahead.append((file, None if path is None else _probed(path, settings, workers)))
             if len(ahead) > 2 * num_workers:
                 yield _waited_for(*ahead.popleft())
@@ -190,7 +188,7 @@ def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[
     return workers.probe(path, next(frames, ()))
 
 
-def _waited_for(file: ListedFile, future: Future[Document] | None) -> tuple[ListedFile, Document | None]:
+def _waited_for(file: Row, future: Future[Document] | None) -> tuple[Row, Document | None]:
     return file, None if future is None else future.result()
 
 

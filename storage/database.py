@@ -4,9 +4,9 @@ import contextlib
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -23,7 +23,8 @@ from storage.lock import RunLock
 from storage.strings.search_lines import search_lines
 
 BUSY_TIMEOUT_S = 30.0
-Made = TypeVar("Made")
+# A row of a query: column -> value.
+Row = dict[str, Any]
 # What is bound to a statement, by names or by places.
 Values = Sequence[object] | Mapping[str, object]
 _MADE_ANEW = re.compile(r"CREATE (VIEW|TRIGGER) (\w+)")
@@ -168,10 +169,10 @@ def database_path(db: Database) -> str:
     return str(db.conn.execute("PRAGMA database_list").fetchone()[2])
 
 
-def fetched(db: Database, made: Callable[..., Made], sql: str, values: Values = ()) -> list[Made]:
-    """Returns what the rows of a query make: made(column=value, ...) of each. Raises: StorageError."""
+def rows(db: Database, sql: str, values: Values = ()) -> list[Row]:
+    """Returns the rows of a query. Raises: StorageError."""
     with explained(database_path(db)):
-        return [made(**row) for row in db.query(sql, values)]
+        return list(db.query(sql, values))
 
 
 def pairs(db: Database, sql: str, values: Values = ()) -> dict[Any, Any]:

@@ -13,6 +13,11 @@ DONE_STATUSES = (*FINE_STATUSES, "doubtful")
 DOCUMENT_STATUSES = ("ok", "skipped", "encrypted", "broken", "left_out", "missing")
 
 
+def by_status(counts: Mapping[str, int]) -> dict[str, int]:
+    """Returns counts of pages in the order of PAGE_STATUSES, without statuses that do not occur."""
+    return {name: counts[name] for name in PAGE_STATUSES if name in counts}
+
+
 # (x0, y0, x1, y1) in pixels of the page as rendered, upright.
 BoxPx = tuple[int, int, int, int]
 

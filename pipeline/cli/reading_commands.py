@@ -195,16 +195,16 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool,
     from storage.queries import search as searching
 
     with _reading(database) as db:
-        hits = list(searching.search(db, query, limit=limit, doubtful=doubtful))
+        hits = searching.search(db, query, limit=limit, doubtful=doubtful)
         num_hits = searching.num_hits(db, query, doubtful=doubtful)
         num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
     if as_json:
         found = {"query": query, "num_hits": num_hits, "num_doubtful_left_out": num_left_out}
-        click.echo(json.dumps({**found, "hits": [asdict(hit) for hit in hits]}, indent=2))
+        click.echo(json.dumps({**found, "hits": hits}, indent=2))
         return
     for hit in hits:
-        doubt = "" if hit.doubt is None else f" ({hit.status}: {hit.doubt})"
-        say([f"{hit.path}, page {hit.page}{doubt}: {hit.snippet}"])
+        doubt = "" if hit["doubt"] is None else f" ({hit['status']}: {hit['doubt']})"
+        say([f"{hit['path']}, page {hit['page']}{doubt}: {hit['snippet']}"])
     # The rest goes to standard error: scripts count lines on standard output.
     if not hits:
         say([f"no page holds {query}"], err=True)

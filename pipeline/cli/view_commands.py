@@ -110,4 +110,4 @@ def report(
     from pipeline.html_report.report_page import write_report
 
     its = write_report(database, output, run_id=run_id, most=most, with_thumbnails=not no_thumbnails)
-    say([f"{output}: run {its.run.id}, {its.num_pages} pages"], err=True)
+    say([f"{output}: run {its['run'].id}, {its['num_pages']} pages"], err=True)

@@ -1,17 +1,16 @@
 """Gathers the figures of one run from the database, and the pages that its report shows."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from itertools import chain
 
 from sqlite_utils import Database
 
 from pipeline.html_report.advice import Advice, advice_for, advice_for_file
-from storage.database import database_path, explained, snapshot
+from storage.database import Row, database_path, explained, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, statistics
-from storage.queries.run_pages import Interval, PageOutcome, PagePlace, RefusedFile
-from storage.queries.statistics import RunStatus, StageStatus
+from storage.queries.statistics import RunStatus
 
 CONFIDENCE_BINS = 20
 # Files of a group that are listed.
@@ -21,63 +20,15 @@ _LENGTHS_S = (1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0,
 _MOST_INTERVALS = 60
 
 
-@dataclass(slots=True, kw_only=True)
-class Group:
-    """Pages or files with the same fault. num: of all of them; pages, files: those of them that are shown."""
+def gather(db: Database, run_id: int | None, *, most: int) -> Row:
+    """Returns all that a report says of one run, from one snapshot, by the names that its template has for it.
 
-    advice: Advice
-    num: int = 0
-    pages: list[PageOutcome] = field(default_factory=list)
-    files: list[RefusedFile] = field(default_factory=list)
-
-    @property
-    def num_more(self) -> int:
-        """How many are not shown."""
-        return self.num - len(self.pages) - len(self.files)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFigures:
-    """All that a report says of one run.
-
-    statuses: of the run's pages; now: of all pages in the database. config, versions: as stored with the run.
-    intervals: of interval_s each. confidences: pages in each of CONFIDENCE_BINS parts of 0 to 1.
-    groups: what needs a look, the most frequent first. places: page id -> where the page is, for all pages named.
-    last_run_id: of the database.
-    """
-
-    database: str
-    run: RunStatus
-    last_run_id: int
-    config: Mapping[str, object]
-    versions: Mapping[str, str]
-    statuses: Mapping[str, int]
-    now: Mapping[str, int]
-    interval_s: float
-    intervals: list[Interval]
-    stages: list[StageStatus]
-    groups: list[Group]
-    slowest: list[PageOutcome]
-    unsure: list[PageOutcome]
-    confidences: list[int]
-    places: Mapping[int, PagePlace]
-
-    @property
-    def num_pages(self) -> int:
-        """How many pages the run stored."""
-        return sum(self.statuses.values())
-
-    @property
-    def shown_pages(self) -> list[PageOutcome]:
-        """The pages that the report names, each once."""
-        listed = [*self.slowest, *self.unsure, *(page for group in self.groups for page in group.pages)]
-        return list({page.page_id: page for page in listed}.values())
-
-
-def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
-    """Returns a run's figures from one snapshot. run_id: None for the last run that stored a page, or else the last.
-
-    most: pages in each list. Raises: SelectionError where there is no such run; StorageError.
+    run_id: None for the last run that stored a page, or else the last. most: pages in each list.
+    statuses: of the run's pages, num_pages in all; now: of all pages in the database. config, versions: as stored with
+    the run. intervals: of interval_s each. confidences: pages in each of CONFIDENCE_BINS parts of 0 to 1. groups: what
+    needs a look, the most frequent first: advice, num, and those of their pages and files that are shown. named: all
+    pages that are named, each once; places: page id -> where it is. last_run_id: of the database.
+    Raises: SelectionError where there is no such run; StorageError.
     """
     path = database_path(db)
     with explained(path), snapshot(db):
@@ -90,24 +41,27 @@ def gather(db: Database, run_id: int | None, *, most: int) -> RunFigures:
         groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
         slowest = run_pages.slowest(db, run.id, most)
         unsure = run_pages.least_confident(db, run.id, most)
-        named = [*slowest, *unsure, *(page for group in groups for page in group.pages)]
-        return RunFigures(
-            database=path,
-            run=run,
-            last_run_id=runs[-1].id,
-            config=json.loads(config),
-            versions=json.loads(versions),
-            statuses=run_pages.statuses(db, run.id),
-            now=statistics.pages_by_status(db),
-            interval_s=interval_s,
-            intervals=run_pages.throughput(db, run.id, interval_s),
-            stages=run_pages.stages_of(db, run.id),
-            groups=groups,
-            slowest=slowest,
-            unsure=unsure,
-            confidences=run_pages.confidences(db, run.id, CONFIDENCE_BINS),
-            places=run_pages.places(db, (page.page_id for page in named)),
-        )
+        named = [*slowest, *unsure, *(page for group in groups for page in group["pages"])]
+        statuses = run_pages.statuses(db, run.id)
+        return {
+            "database": path,
+            "run": run,
+            "last_run_id": runs[-1].id,
+            "config": json.loads(config),
+            "versions": json.loads(versions),
+            "statuses": statuses,
+            "num_pages": sum(statuses.values()),
+            "now": statistics.pages_by_status(db),
+            "interval_s": interval_s,
+            "intervals": run_pages.throughput(db, run.id, interval_s),
+            "stages": run_pages.stages_of(db, run.id),
+            "groups": groups,
+            "slowest": slowest,
+            "unsure": unsure,
+            "confidences": run_pages.confidences(db, run.id, CONFIDENCE_BINS),
+            "named": list({page["page_id"]: page for page in named}.values()),
+            "places": run_pages.places(db, (page["page_id"] for page in named)),
+        }
 
 
 def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
@@ -132,19 +86,19 @@ def _interval_s(seconds: float) -> float:
     return length_s
 
 
-def _groups(pages: Iterable[PageOutcome], files: Iterable[RefusedFile], most: int) -> list[Group]:
+def _groups(pages: Iterable[Row], files: Iterable[Row], most: int) -> list[Row]:
     """Returns pages and files by what to do about them; each page is looked at once, and few are kept."""
-    groups: dict[Advice, Group] = {}
-    for page in pages:
-        advice = advice_for(page.status, page.category, page.reason)
-        group = groups.setdefault(advice, Group(advice=advice))
-        group.num += 1
-        if len(group.pages) < most:
-            group.pages.append(page)
-    for file in files:
-        advice = advice_for_file(file.status)
-        group = groups.setdefault(advice, Group(advice=advice))
-        group.num += 1
-        if len(group.files) < _LISTED_FILES:
-            group.files.append(file)
-    return sorted(groups.values(), key=lambda group: (-group.num, group.advice.title))
+    advised = chain(
+        (
+            (advice_for(page["status"], page["category"], page["reason"]), "pages", page, most)
+            for page in pages
+        ),
+        ((advice_for_file(file["status"]), "files", file, _LISTED_FILES) for file in files),
+    )
+    groups: dict[Advice, Row] = {}
+    for advice, kind, row, most_listed in advised:
+        group = groups.setdefault(advice, {"advice": advice, "num": 0, "pages": [], "files": []})
+        group["num"] += 1
+        if len(group[kind]) < most_listed:
+            group[kind].append(row)
+    return sorted(groups.values(), key=lambda group: (-group["num"], group["advice"].title))

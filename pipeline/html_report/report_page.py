@@ -7,9 +7,7 @@ import base64
 import json
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import resources
 from operator import itemgetter
@@ -22,43 +20,30 @@ from pipeline.config.schema import Config
 from pipeline.config.sources import as_stored
 from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import RenderSettings
-from pipeline.html_report import charts
-from pipeline.html_report.gather import CONFIDENCE_BINS, RunFigures, gather
+from pipeline.html_report.gather import gather
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import in_words
-from pipeline.reports.run_figures import faults, used_paths, used_stages
-from pipeline.types import Kind, Page
-from storage.database import open_for_reading
+from pipeline.reports.run_figures import SHARES, faults, used_paths, used_stages
+from pipeline.types import Page
+from storage.database import Row, open_for_reading
 from storage.errors import ExportPathError
 from storage.export.export_files import is_database, replace_file
 from storage.export.formats import FORMATS
-from storage.queries.run_pages import PageOutcome, PagePlace
 from storage.strings.printable import one_line, shown
 from storage.strings.text import real_path
-from storage.types import PageError
 
 SIDE_PX = 360
 _LOOK = Look(width_px=SIDE_PX, height_px=SIDE_PX, quality=60)
-_KINDS: dict[str, Kind] = {"pdf": "pdf", "image": "image"}
 _WORKERS = 2
-_GONE = "the file is not there any more"
 _CHANGED = "the file holds something else now"
+# Names of series in report.css, each with its colour, and what they mean; as run_pages.throughput counts them.
+_OVER_TIME = {"ok": "read", "embedded": "text layer taken", "doubtful": "needs a look"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thumbnail:
-    """A page as a small JPEG file, None where there is none; reason: why."""
+def thumbnails(pages: Sequence[Row], places: Mapping[int, Row], config: Config) -> dict[int, bytes | str]:
+    """Returns page id -> the page as a small JPEG file, or why there is none, of all the pages.
 
-    jpeg: bytes | None = None
-    reason: str = ""
-
-
-def thumbnails(
-    pages: Sequence[PageOutcome], places: Mapping[int, PagePlace], config: Config
-) -> dict[int, Thumbnail]:
-    """Returns page id -> its thumbnail, of all the pages. config: the run's, for its limits and passwords.
-
-    Raises: WorkersError.
+    config: the run's, for its limits and passwords. Raises: WorkersError.
     """
     pool = WorkerPool(
         max_workers=_WORKERS,
@@ -68,42 +53,30 @@ def thumbnails(
         page_timeout_s=config.render.page_timeout_s,
         memory_bytes=config.render.worker_memory_mb << 20,
     )
-    found = {page.page_id: _undrawn(places[page.page_id]) for page in pages}
+    asked = {}
+    found: dict[int, bytes | str] = {}
     with pool as workers:
         # Ordered by file, so that a worker hashes and parses each but once.
-        wanted = sorted(
-            (page for page in pages if found[page.page_id] is None),
-            key=lambda page: (places[page.page_id].path, places[page.page_id].page_index),
-        )
-        asked = [(page.page_id, _asked(workers, page, places[page.page_id])) for page in wanted]
-        drawn = {page_id: _drawn(future.result()) for page_id, future in asked}
-    return {page_id: thumbnail or drawn[page_id] for page_id, thumbnail in found.items()}
-
-
-def _undrawn(place: PagePlace) -> Thumbnail | None:
-    """Returns the thumbnail of a page that is not even looked at; None for one that is to be drawn."""
-    if place.state == "missing":
-        return Thumbnail(reason=_GONE)
-    if place.state == "superseded":
-        return Thumbnail(reason=_CHANGED)
-    return None if place.kind in _KINDS else Thumbnail(reason="videos have no thumbnail")
-
-
-def _asked(workers: WorkerPool, page: PageOutcome, place: PagePlace) -> Future[PagePicture | PageError]:
-    its = Page(
-        path=real_path(place.path),
-        sha256=place.sha256,
-        kind=_KINDS[place.kind],
-        page_index=place.page_index,
-        stamp=UNSEEN,
-    )
-    return workers.picture(its, rotation_deg=page.rotation_deg, look=_LOOK)
-
-
-def _drawn(result: PagePicture | PageError) -> Thumbnail:
-    if isinstance(result, PagePicture):
-        return Thumbnail(jpeg=result.jpeg)
-    return Thumbnail(reason=_CHANGED if result.category == "changed" else result.message)
+        placed = [(places[page["page_id"]], page) for page in pages]
+        for place, page in sorted(placed, key=lambda one: (one[0]["path"], one[0]["page_index"])):
+            page_id = page["page_id"]
+            if place["state"] != "there":
+                found[page_id] = (
+                    _CHANGED if place["state"] == "superseded" else "the file is not there any more"
+                )
+            elif place["kind"] not in ("pdf", "image"):
+                found[page_id] = "videos have no thumbnail"
+            else:
+                content = {name: place[name] for name in ("sha256", "kind", "page_index")}
+                its = Page(path=real_path(place["path"]), stamp=UNSEEN, **content)
+                asked[page_id] = workers.picture(its, rotation_deg=page["rotation_deg"], look=_LOOK)
+        for page_id, future in asked.items():
+            drawn = future.result()
+            if isinstance(drawn, PagePicture):
+                found[page_id] = drawn.jpeg
+            else:
+                found[page_id] = _CHANGED if drawn.category == "changed" else drawn.message
+    return found
 
 
 NUM_PAGES = 12
@@ -116,8 +89,8 @@ def write_report(
     run_id: int | None = None,
     most: int = NUM_PAGES,
     with_thumbnails: bool = True,
-) -> RunFigures:
-    """Writes the report of a run to a file that appears, whole, at the end; returns its figures.
+) -> Row:
+    """Writes the report of a run to a file that appears, whole, at the end; returns its figures, as gather does.
 
     run_id: None for the last run that stored a page. most: pages in each list.
     Raises: SelectionError, ExportPathError, StorageError, WorkersError.
@@ -126,8 +99,8 @@ def write_report(
     with closing(open_for_reading(database)) as db:
         figures = gather(db, run_id, most=most)
     pictures = (
-        thumbnails(figures.shown_pages, figures.places, as_stored(figures.config))
-        if with_thumbnails and figures.shown_pages
+        thumbnails(figures["named"], figures["places"], as_stored(figures["config"]))
+        if with_thumbnails and figures["named"]
         else {}
     )
     # What no encoding holds, half a surrogate pair in a message, say, is written as a reference.
@@ -141,8 +114,8 @@ def write_report(
     return figures
 
 
-def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
-    """Returns the report as HTML. pictures: page id -> thumbnail; no page has one where it is empty."""
+def page(figures: Row, pictures: Mapping[int, bytes | str]) -> str:
+    """Returns the report as HTML. pictures: as thumbnails returns them; no page has one where they are empty."""
     environment = Environment(
         loader=PackageLoader("pipeline.html_report", ""),
         autoescape=True,
@@ -158,28 +131,26 @@ def page(figures: RunFigures, pictures: Mapping[int, Thumbnail]) -> str:
         "percent": lambda share: f"{share:.1%}",
         "folder": lambda name: os.path.join(os.path.dirname(name), ""),
         "base": os.path.basename,
+        "clock": clock,
         "data": lambda jpeg: base64.b64encode(jpeg).decode("ascii"),
         "moment": moment,
         "code": code,
         "faults": faults,
     }
     style = resources.files("pipeline.html_report").joinpath("report.css").read_text(encoding="utf-8")
+    run = figures["run"]
+    stages = used_stages(run.flow)
     return environment.get_template("report.html.jinja").render(
         its=figures,
         pictures=pictures,
         style=Markup(style),
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        config=shown(json.dumps(figures.config, indent=2, ensure_ascii=False)),
-        charts=_charts(figures),
-        encoder=used_paths(figures.run.encoder),
-        busiest=max(
-            (stage for stage in used_stages(figures.run.flow) if stage["busy"]),
-            key=itemgetter("busy"),
-            default=None,
-        ),
-        uses=charts.USES,
-        over_time=charts.PAGES_OVER_TIME,
-        total_s=sum(stage.total_s for stage in figures.stages),
+        config=shown(json.dumps(figures["config"], indent=2, ensure_ascii=False)),
+        encoder=used_paths(run.encoder),
+        uses=stages,
+        busiest=max((stage for stage in stages if stage["busy"]), key=itemgetter("busy"), default=None),
+        shares=SHARES | {"busy": "working"},
+        over_time=_OVER_TIME,
     )
 
 
@@ -206,19 +177,11 @@ def moment(stored: str | None) -> str:
     return f"{datetime.fromisoformat(stored):%Y-%m-%d %H:%M:%S} UTC" if stored else ""
 
 
-def _charts(figures: RunFigures) -> dict[str, Markup]:
-    """Returns the charts by name; those without anything to show are left out."""
-    drawn = {}
-    if figures.statuses:
-        drawn["statuses"] = charts.status_bar(figures.statuses)
-    if figures.intervals:
-        drawn["throughput"] = charts.throughput(figures.intervals, figures.interval_s)
-    if stages := used_stages(figures.run.flow):
-        drawn["stages"] = charts.stage_uses(stages)
-    if any(figures.confidences):
-        assert len(figures.confidences) == CONFIDENCE_BINS
-        drawn["confidences"] = charts.confidences(figures.confidences)
-    return drawn
+def clock(seconds: float) -> str:
+    """Returns a time since the start as "0:05" (minutes) or "1:00:05" (hours)."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _refuse(path: str, database: str) -> None:

@@ -6,7 +6,7 @@ from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.run_figures import run_lines
 from storage.queries.comparison import Comparison
-from storage.queries.listing import FileCounts, FileStatus
+from storage.queries.listing import FileStatus
 from storage.queries.statistics import NEWEST, RunStatus, Status
 
 _RUNS = 20  # the last ones are shown
@@ -36,8 +36,9 @@ def status_lines(status: Status) -> list[str]:
     if status.stages:
         lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
     lines += [
-        f"{stage.stage:<18}{stage.num_pages:>8}{stage.mean_s:>10.4f}{stage.median_s:>10.4f}"
-        f"{stage.p99_s:>10.4f}{stage.total_s:>10.1f}"
+        "{stage:<18}{num_pages:>8}{mean_s:>10.4f}{median_s:>10.4f}{p99_s:>10.4f}{total_s:>10.1f}".format(
+            **stage
+        )
         for stage in status.stages
     ]
     if status.stages and status.num_attempts > NEWEST:
@@ -56,17 +57,16 @@ def file_lines(files: Iterable[FileStatus]) -> Iterator[str]:
         yield "no files"
 
 
-def urgent_lines(files: Sequence[FileStatus], counts: FileCounts) -> Iterator[str]:
+def urgent_lines(files: Sequence[FileStatus], num_urgent: int, num_fine: int) -> Iterator[str]:
     """Yields the same of files that need a look, with a bounded number of pages each, and how many others there are."""
     for file in files:
         pages, more = cut(list(_page_lines(file)))
         yield from (_file_line(file), *pages)
         if more:
             yield f"  {more}"
-    if left := counts.num_urgent - len(files):
+    if left := num_urgent - len(files):
         yield f"and {left} more that need a look"
-    fine = counts.num_files - counts.num_urgent
-    yield f"files that need no look: {fine}; `ocrbatch status --files --all` lists every file and page"
+    yield f"files that need no look: {num_fine}; `ocrbatch status --files --all` lists every file and page"
 
 
 def evaluation_lines(result: Evaluation) -> list[str]:
@@ -102,8 +102,9 @@ def comparison_lines(found: Comparison) -> Iterator[str]:
     if found.most_changed:
         yield "changed most:"
     for change in found.most_changed:
-        status = change.after if change.before == change.after else f"{change.before} -> {change.after}"
-        yield f"  {change.share:6.1%}  {change.path}, page {change.page} ({status})"
+        before, after = change["before"], change["after"]
+        status = after if before == after else f"{before} -> {after}"
+        yield f"  {change['share']:6.1%}  {page_name(change['path'], change['page'])} ({status})"
     if found.stages:
         yield f"{'seconds a page':<16}{'before':>10}{'after':>10}"
     for stage, (first, second) in found.stages.items():
@@ -116,9 +117,10 @@ def _seconds(value: float | None) -> str:
 
 def _page_lines(file: FileStatus) -> Iterator[str]:
     for page in file.doubtful:
-        yield f"  page {page.page}: {page.status}" + ("" if page.doubt is None else f": {page.doubt}")
+        doubt = "" if page["doubt"] is None else f": {page['doubt']}"
+        yield f"  page {page['page']}: {page['status']}{doubt}"
     for low in file.low_confidence:
-        yield f"  page {low.page}: {low.status}, confidence {low.confidence:.2f}"
+        yield f"  page {low['page']}: {low['status']}, confidence {low['confidence']:.2f}"
 
 
 def _file_line(file: FileStatus) -> str:

@@ -22,11 +22,10 @@ from pipeline.viewer import correcting
 from pipeline.viewer.access import Access, Guard
 from pipeline.viewer.pictures import Pictures, drawing_pool
 from pipeline.viewer.shown_text import level, marked, pieces
-from storage.database import open_for_reading
+from storage.database import Row, open_for_reading
 from storage.errors import StorageError
 from storage.export.rows import moved
 from storage.queries import browsing
-from storage.queries.browsing import OnePage, one_page
 from storage.strings.printable import shown
 from storage.types import PAGE_STATUSES, WordRow
 from storage.words import unpack
@@ -101,8 +100,8 @@ class Reader:
         has_next, has_previous = (True, more) if before is not None else (more, after is not None)
         return self._html(
             "documents.html", documents=found, counts=counts, num_documents=number,
-            next_url=f"/?after={quote(found[-1].path)}" if has_next and found else None,
-            previous_url=f"/?before={quote(found[0].path)}" if has_previous and found else None,
+            next_url=f"/?after={quote(found[-1]['path'])}" if has_next and found else None,
+            previous_url=f"/?before={quote(found[0]['path'])}" if has_previous and found else None,
         )  # fmt: skip
 
     def document(self, request: Request) -> Response:
@@ -112,9 +111,9 @@ class Reader:
             found = browsing.document(db, _id(request, "file_id"))
             if found is None:
                 raise HTTPException(404, "There is no such document.")
-            entries = browsing.document_pages(db, found.document_id, first=first, limit=_PAGES_STEP + 1)
-        base = f"/document/{found.file_id}"
-        following = entries[_PAGES_STEP].page - 1 if len(entries) > _PAGES_STEP else None
+            entries = browsing.document_pages(db, found["document_id"], first=first, limit=_PAGES_STEP + 1)
+        base = f"/document/{found['file_id']}"
+        following = entries[_PAGES_STEP]["page"] - 1 if len(entries) > _PAGES_STEP else None
         return self._html(
             "document.html", document=found, entries=entries[:_PAGES_STEP],
             next_url=None if following is None else f"{base}?from={following}",
@@ -137,8 +136,8 @@ class Reader:
         base = f"/pages?status={status}"
         return self._html(
             "pages.html", status=status, entries=entries, counts=counts,
-            next_url=f"{base}&after={entries[-1].page_id}" if has_next and entries else None,
-            previous_url=f"{base}&before={entries[0].page_id}" if has_previous and entries else None,
+            next_url=f"{base}&after={entries[-1]['page_id']}" if has_next and entries else None,
+            previous_url=f"{base}&before={entries[0]['page_id']}" if has_previous and entries else None,
         )  # fmt: skip
 
     def search(self, request: Request) -> Response:
@@ -167,9 +166,9 @@ class Reader:
         """A page: its picture beside its text."""
         return self._page(request, self._found(request))
 
-    def _page(self, request: Request, page: OnePage, *, code: int = 200, **changes: object) -> Response:
-        wants_read = page.corrected_by is not None and request.query_params.get("text") == "read"
-        text = (page.read_text if wants_read else page.text) or ""
+    def _page(self, request: Request, page: Row, *, code: int = 200, **changes: object) -> Response:
+        wants_read = page["corrected_by"] is not None and request.query_params.get("text") == "read"
+        text = page["read_text" if wants_read else "text"] or ""
         words = _words(page, text)
         values: dict[str, object] = {
             "page": page,
@@ -177,10 +176,10 @@ class Reader:
             "text": text,
             "pieces": list(pieces(text, words)),
             "has_boxes": any(word["box"] for word in words),
-            "markdown": (page.read_markdown if wants_read else page.markdown) or "",
-            "draft": page.text or "",
+            "markdown": page["read_markdown" if wants_read else "markdown"] or "",
+            "draft": page["text"] or "",
             "name": unquote(request.cookies.get(_NAME_COOKIE, "")) or correcting.user_name(),
-            "can_correct": not self._settings.read_only and page.read_text is not None,
+            "can_correct": not self._settings.read_only and page["read_text"] is not None,
             "query": request.query_params.get("q", ""),
             "form_token": self._access.form_token,
             "problem": None,
@@ -208,7 +207,7 @@ class Reader:
             correcting.save(self._settings.database, page, text, name, _whole(attempt))
         except StorageError as error:  # what was written must not be lost
             return self._page(request, page, code=409, problem=str(error), draft=text, name=name)
-        response = RedirectResponse(f"/page/{page.page_id}", 303)
+        response = RedirectResponse(f"/page/{page['page_id']}", 303)
         response.set_cookie(
             _NAME_COOKIE,
             quote(correcting.name_of(name)),
@@ -222,8 +221,8 @@ class Reader:
         """Makes what was read the page's text again."""
         await self._form(request)
         page = await run_in_threadpool(self._found, request)
-        await run_in_threadpool(correcting.take_back, self._settings.database, page.page_id)
-        return RedirectResponse(f"/page/{page.page_id}", 303)
+        await run_in_threadpool(correcting.take_back, self._settings.database, page["page_id"])
+        return RedirectResponse(f"/page/{page['page_id']}", 303)
 
     async def refused(self, request: Request, error: Exception) -> Response:
         """Says why a request has no answer."""
@@ -253,9 +252,9 @@ class Reader:
             )
         return form
 
-    def _found(self, request: Request) -> OnePage:
+    def _found(self, request: Request) -> Row:
         with self._open() as db:
-            found = one_page(db, _id(request, "page_id"))
+            found = browsing.one_page(db, _id(request, "page_id"))
         if found is None:
             raise HTTPException(404, "There is no such page.")
         return found
@@ -269,12 +268,12 @@ class Reader:
         return HTMLResponse(html, code)
 
 
-def _words(page: OnePage, text: str) -> list[WordRow]:
+def _words(page: Row, text: str) -> list[WordRow]:
     """Returns the words of a text of the page with their boxes; none where they are not known."""
-    if page.words is None or page.read_text is None:
+    if page["words"] is None or page["read_text"] is None:
         return []
     try:
-        return moved(unpack(page.words, page.read_text), text)
+        return moved(unpack(page["words"], page["read_text"]), text)
     except ValueError:  # damaged: the text is shown without
         return []
 

@@ -14,8 +14,7 @@ from urllib.parse import parse_qsl
 
 from rapidfuzz.distance import Levenshtein
 
-from storage.database import open_beside
-from storage.queries.browsing import OnePage
+from storage.database import Row, open_beside
 from storage.records.corrections import correct, withdraw
 
 MOST_BYTES = 8 << 20
@@ -55,20 +54,21 @@ def user_name() -> str:
         return "somebody"
 
 
-def save(database: str, page: OnePage, text: str, made_by: str, attempt_id: int) -> None:
+def save(database: str, page: Row, text: str, made_by: str, attempt_id: int) -> None:
     """Stores a text for the page. A text that is as read takes earlier ones back.
 
     attempt_id: the reading that was corrected. Raises: CorrectionError, DatabaseBusyError, DatabaseAccessError.
     """
     text = text.rstrip()
     with contextlib.closing(open_beside(database)) as db:
-        if page.attempt_id == attempt_id and text == (page.read_text or "").rstrip():
-            withdraw(db, page.page_id)
+        read_text, read_markdown = page["read_text"], page["read_markdown"]
+        if page["attempt_id"] == attempt_id and text == (read_text or "").rstrip():
+            withdraw(db, page["page_id"])
             return
         markdown = None
-        if page.read_text is not None and page.read_markdown is not None:
-            markdown = carried(page.read_text, page.read_markdown, text)
-        correct(db, page.page_id, text, made_by=name_of(made_by), attempt_id=attempt_id, markdown=markdown)
+        if read_text is not None and read_markdown is not None:
+            markdown = carried(read_text, read_markdown, text)
+        correct(db, page["page_id"], text, made_by=name_of(made_by), attempt_id=attempt_id, markdown=markdown)
 
 
 def take_back(database: str, page_id: int) -> None:

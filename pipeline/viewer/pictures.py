@@ -4,13 +4,13 @@ import asyncio
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from typing import cast, get_args
+from typing import get_args
 
 from pipeline.documents.page_picture import UNSEEN, Look, PagePicture
 from pipeline.documents.settings import RenderSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.types import FileStamp, Kind, Page
-from storage.queries.browsing import OnePage
+from storage.database import Row
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
 from storage.types import PageError
@@ -39,16 +39,16 @@ class Pictures:
         self._drawing: dict[_Key, asyncio.Lock] = {}
         self._turn = asyncio.Semaphore(_WORKERS)
 
-    async def get(self, page: OnePage, width_px: int, is_gone: Gone) -> bytes | str:
+    async def get(self, page: Row, width_px: int, is_gone: Gone) -> bytes | str:
         """Returns a page as a JPEG, or a sentence that says why there is none.
 
         width_px: rounded up to one of WIDTHS_PX. is_gone: whether nobody waits for it any more: a reader who turns
         pages quickly must not wait for all that were passed.
         """
         width_px = next((width for width in WIDTHS_PX if width >= width_px), WIDTHS_PX[-1])
-        if page.sha256 is None or page.kind not in get_args(Kind):
+        if page["sha256"] is None or page["kind"] not in get_args(Kind):
             return _GONE
-        key = (page.sha256, page.page_index, page.rotation_deg, width_px)
+        key = (page["sha256"], page["page_index"], page["rotation_deg"], width_px)
         lock = self._drawing.setdefault(key, asyncio.Lock())
         try:
             async with lock, self._turn:
@@ -56,19 +56,19 @@ class Pictures:
                     return found
                 if await is_gone():
                     return "Nobody waits for it."
-                return await self._draw(page, page.sha256, cast(Kind, page.kind), key)
+                return await self._draw(page, key)
         finally:
             if not lock.locked():
                 self._drawing.pop(key, None)
 
-    async def _draw(self, page: OnePage, sha256: str, kind: Kind, key: _Key) -> bytes | str:
-        reason = _GONE
-        for path in map(real_path, page.paths):
+    async def _draw(self, page: Row, key: _Key) -> bytes | str:
+        reason, (sha256, page_index, rotation_deg, width_px) = _GONE, key
+        for path in map(real_path, page["paths"]):
             if not is_url(path) and not os.path.exists(path):
                 continue
             stamp = self._stamps.get((path, sha256), UNSEEN)
-            asked = Page(path=path, sha256=sha256, kind=kind, page_index=page.page_index, stamp=stamp)
-            future = self._pool.picture(asked, rotation_deg=page.rotation_deg, look=Look(width_px=key[-1]))
+            asked = Page(path=path, sha256=sha256, kind=page["kind"], page_index=page_index, stamp=stamp)
+            future = self._pool.picture(asked, rotation_deg=rotation_deg, look=Look(width_px=width_px))
             found = await asyncio.wrap_future(future)
             if isinstance(found, PagePicture):
                 self._keep(key, found.jpeg)

@@ -3,19 +3,22 @@
 Lists come in steps, each of which starts where the one before ended. A step is asked for by a key (a path, a page's id)
 and not by how many rows to skip, so the last costs what the first does, however many there are. Only pages that a
 listed file has, and that a run was asked for, are in the lists.
+
+A file is a row with file_id, document_id, path, status, reason, num_pages (in the document, asked for or not) and pages
+(page status -> number). A page in a list is one with page_id, path, page (1-based), status, confidence, doubt,
+is_corrected, and start (how its text begins) or, of a hit, snippet (with MATCH_MARKS).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, fetched, number_of
+from storage.database import Row, database_path, explained, number_of, pairs, rows
 from storage.queries.search import to_match
 from storage.strings.search_lines import as_read
-from storage.types import FINE_STATUSES, PAGE_STATUSES
+from storage.types import FINE_STATUSES, PAGE_STATUSES, by_status
 
 # What somebody should look at.
 LOOK_STATUSES = tuple(name for name in PAGE_STATUSES if name not in (*FINE_STATUSES, "pending"))
@@ -30,76 +33,6 @@ _SHORT_STAR = re.compile(rf'(?<![^\s"])([^\s"*]{{1,{LETTERS_BEFORE_STAR - 1}}})\
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DocumentEntry:
-    """A file. pages: page status -> number of its pages. num_pages: in the document, asked for or not."""
-
-    file_id: int
-    document_id: int
-    path: str
-    status: str
-    reason: str | None
-    num_pages: int
-    pages: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageEntry:
-    """A page in a list. page: 1-based. start: how its text begins. snippet: of a hit, with MATCH_MARKS."""
-
-    page_id: int
-    path: str
-    page: int
-    status: str
-    confidence: float | None
-    doubt: str | None
-    is_corrected: bool
-    start: str | None = None
-    snippet: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnePage:
-    """A page. page_index: 0-based. paths: of the files that have it, those that are there first.
-
-    text, markdown: those that count, which are a correction's where it has one; read_text, read_markdown: as read.
-    attempt_id: of what was read, None where nothing was yet. words: packed (storage.words), of read_text.
-    width_px, height_px: of the upright page that boxes refer to. error: why there is no text. previous_id, next_id: the
-    document's pages before and after this one. Other fields: see storage.types.PageRecord.
-    """
-
-    page_id: int
-    document_id: int
-    file_id: int
-    paths: tuple[str, ...]
-    sha256: str | None
-    kind: str | None
-    page_index: int
-    num_pages: int
-    status: str
-    attempt_id: int | None
-    text: str | None
-    markdown: str | None
-    read_text: str | None
-    read_markdown: str | None
-    words: bytes | None
-    confidence: float | None
-    width_px: int | None
-    height_px: int | None
-    rotation_deg: int
-    source: str | None
-    rung: str | None
-    script: str | None
-    doubt: str | None
-    error: str | None
-    seconds: float | None
-    finished_at: str | None
-    corrected_by: str | None
-    corrected_at: str | None
-    previous_id: int | None
-    next_id: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """A step of a search. num_hits: None where there are more than MOST_RANKED, which are in the order of the pages.
 
@@ -107,15 +40,13 @@ class Found:
     behind fewer than LETTERS_BEFORE_STAR letters.
     """
 
-    entries: list[PageEntry]
+    entries: list[Row]
     num_hits: int | None
     next_start: int | None
     is_without_stars: bool = False
 
 
-def documents(
-    db: Database, *, after: str | None = None, before: str | None = None, limit: int
-) -> list[DocumentEntry]:
+def documents(db: Database, *, after: str | None = None, before: str | None = None, limit: int) -> list[Row]:
     """Returns listed files by path (bytewise): the first after a path, the last before one, or the first of all."""
     where, order = ("path < ?", "DESC") if before is not None else ("path > ?", "ASC")
     key = before if before is not None else after or ""
@@ -123,7 +54,7 @@ def documents(
     return found[::-1] if before is not None else found
 
 
-def document(db: Database, file_id: int) -> DocumentEntry | None:
+def document(db: Database, file_id: int) -> Row | None:
     """Returns a file; None where no such file is listed."""
     return next(iter(_documents(db, "WHERE f.id = ?", (file_id,))), None)
 
@@ -135,25 +66,20 @@ def num_documents(db: Database) -> int:
 
 def page_counts(db: Database) -> dict[str, int]:
     """Returns how many pages have each status, and under "corrected" how many are corrected."""
-    with explained(database_path(db)):
-        rows = db.conn.execute(
-            "SELECT status, count(*), count(correction_id) FROM pages WHERE asked GROUP BY status"
-        ).fetchall()
-    numbers = {name: number for name, number, _ in rows}
-    found = {name: numbers[name] for name in PAGE_STATUSES if name in numbers}
-    corrected = sum(number for *_, number in rows)
+    found = by_status(pairs(db, "SELECT status, count(*) FROM pages WHERE asked GROUP BY status"))
+    corrected = number_of(db, "SELECT count(correction_id) FROM pages WHERE asked")
     return {**found, "corrected": corrected} if corrected else found
 
 
-def document_pages(db: Database, document_id: int, *, first: int, limit: int) -> list[PageEntry]:
+def document_pages(db: Database, document_id: int, *, first: int, limit: int) -> list[Row]:
     """Returns pages of a document in order. first: 0-based index of the page to start at."""
     sql = f"{_ENTRY} WHERE p.document_id = ? AND p.page_index >= ? AND p.asked ORDER BY p.page_index LIMIT ?"
-    return fetched(db, _page, sql, (document_id, first, limit))
+    return rows(db, sql, (document_id, first, limit))
 
 
 def pages(
     db: Database, statuses: Sequence[str], *, after: int = 0, before: int | None = None, limit: int
-) -> list[PageEntry]:
+) -> list[Row]:
     """Returns pages by id that have one of the statuses. "corrected" stands for those that are corrected."""
     marks = ", ".join("?" * len(statuses))
     chosen = f"(p.status IN ({marks}){' OR p.correction_id IS NOT NULL' if 'corrected' in statuses else ''})"
@@ -164,7 +90,7 @@ def pages(
         f" AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) ORDER BY p.id {order} LIMIT ?"
     )
     sql = f"{_ENTRY} WHERE p.id IN ({ids}) ORDER BY p.id"
-    return fetched(db, _page, sql, (*statuses, before if before is not None else after, limit))
+    return rows(db, sql, (*statuses, before if before is not None else after, limit))
 
 
 def search_pages(db: Database, query: str, *, status: str | None = None, start: int = 0, limit: int) -> Found:
@@ -179,9 +105,11 @@ def search_pages(db: Database, query: str, *, status: str | None = None, start: 
     values = {"match": match, "status": status, "start": start, "limit": limit + 1, "most": MOST_RANKED + 1}
     number = number_of(db, _COUNT_HITS, values)
     is_ranked = number <= MOST_RANKED
-    found = fetched(db, _page, _RANKED if is_ranked else _IN_ORDER, values)
+    found = rows(db, _RANKED if is_ranked else _IN_ORDER, values)
+    for row in found:
+        row["snippet"] = as_read(row["snippet"])
     entries, is_last = found[:limit], len(found) <= limit
-    following = start + limit if is_ranked else entries[-1].page_id if entries else 0
+    following = start + limit if is_ranked else entries[-1]["page_id"] if entries else 0
     return Found(
         entries=entries,
         num_hits=number if is_ranked else None,
@@ -205,48 +133,33 @@ def next_to_look_at(db: Database, page_id: int | None) -> int | None:
     return None
 
 
-def one_page(db: Database, page_id: int) -> OnePage | None:
-    """Returns a page with all that is shown of it; None where there is no such page, or no file is listed with it."""
-    with explained(database_path(db)):
-        for row in db.query(_PAGE, (page_id,)):
-            files = db.conn.execute(_FILES, (row["document_id"],)).fetchall()
-            if files:
-                return OnePage(**row, file_id=files[0][0], paths=tuple(path for _, path in files))
+def one_page(db: Database, page_id: int) -> Row | None:
+    """Returns a page with all that is shown of it; None where there is no such page, or no file is listed with it.
+
+    page_index: 0-based. file_id, paths: of the files that have it, those that are there first. text, markdown: those
+    that count, which are a correction's where it has one; read_text, read_markdown: as read. attempt_id: of what was
+    read, None where nothing was yet. words: packed (storage.words), of read_text. width_px, height_px: of the upright
+    page that boxes refer to. error: why there is no text. previous_id, next_id: the document's pages before and after
+    this one. Other columns: see storage.types.PageRecord.
+    """
+    for page in rows(db, _PAGE, (page_id,)):
+        if files := pairs(db, _FILES, (page["document_id"],)):
+            return {**page, "file_id": next(iter(files)), "paths": tuple(files.values())}
     return None
 
 
-def _counts(db: Database, document_ids: Sequence[int]) -> dict[int, dict[str, int]]:
-    marks = ", ".join("?" * len(document_ids))
-    counts: dict[int, dict[str, int]] = {}
-    for document_id, status, number in db.conn.execute(
-        "SELECT document_id, status, count(*) FROM pages"
-        f" WHERE document_id IN ({marks}) AND asked GROUP BY document_id, status",
-        document_ids,
-    ):
-        counts.setdefault(document_id, {})[status] = number
-    return counts
-
-
-def _documents(db: Database, clauses: str, values: Sequence[object]) -> list[DocumentEntry]:
-    with explained(database_path(db)):
-        rows = list(db.query(f"{_DOCUMENT} {clauses}", values))
-        counts = _counts(db, [row["document_id"] for row in rows])
-    numbers = (counts.get(row["document_id"], {}) for row in rows)
-    return [
-        DocumentEntry(**row, pages={name: own[name] for name in PAGE_STATUSES if name in own})
-        for row, own in zip(rows, numbers, strict=True)
-    ]
-
-
-def _page(*, is_corrected: int, snippet: str | None = None, **values: Any) -> PageEntry:
-    shown = None if snippet is None else as_read(snippet)
-    return PageEntry(is_corrected=bool(is_corrected), snippet=shown, **values)
+def _documents(db: Database, clauses: str, values: Sequence[object]) -> list[Row]:
+    found = rows(db, f"{_DOCUMENT} {clauses}", values)
+    for row in found:
+        row["pages"] = by_status(pairs(db, _STATUSES, (row["document_id"],)))
+    return found
 
 
 _DOCUMENT = """
 SELECT f.id AS file_id, f.document_id, f.path, f.status, coalesce(f.reason, d.reason) AS reason, d.num_pages
 FROM listed_files f JOIN documents d ON d.id = f.document_id
 """
+_STATUSES = "SELECT status, count(*) FROM pages WHERE document_id = ? AND asked GROUP BY status"
 _PATH = "(SELECT min(path) FROM listed_files f WHERE f.document_id = p.document_id)"
 _COLUMNS = (
     f"p.id AS page_id, {_PATH} AS path, p.page_index + 1 AS page, p.status, a.confidence,"

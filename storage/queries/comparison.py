@@ -14,7 +14,7 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 from sqlite_utils import Database
 
-from storage.database import database_path, explained
+from storage.database import Row, database_path, explained
 from storage.errors import SelectionError
 
 
@@ -27,33 +27,21 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageChange:
-    """A page whose text is another. page: 1-based. share: of its characters that differ, 0 to 1; 1 where one has none.
-
-    before, after: its status on each side.
-    """
-
-    path: str
-    page: int
-    share: float
-    before: str
-    after: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """What two sides have in common, and what not.
 
     same, changed: numbers of pages on both, with the same text and with another one. median_share: of the characters
-    that differ, over changed pages. most_changed: the worst, worst first. statuses: (before, after) -> pages, where
-    they differ. lost, new: (path, page) of those on the first side only, or the second, the first of them; num_lost,
-    num_new: how many there are. stages: stage -> mean seconds a page on each side, None where it did not run.
+    that differ, over changed pages. most_changed: path, page (1-based), share of characters that differ (0 to 1; 1
+    where one side has no text) and status before and after of the worst, worst first. statuses: (before, after) ->
+    pages, where they differ. lost, new: (path, page) of those on the first side only, or the second, the first of
+    them; num_lost, num_new: how many there are. stages: stage -> mean seconds a page on each side, None where it did
+    not run.
     """
 
     same: int
     changed: int
     median_share: float
-    most_changed: list[PageChange]
+    most_changed: list[Row]
     statuses: dict[tuple[str, str], int]
     num_lost: int
     num_new: int
@@ -123,8 +111,7 @@ def _told(found: sqlite3.Connection, num_same: int, limit: int, stages: list[dic
         changed=changed,
         median_share=middle or 0.0,
         most_changed=[
-            PageChange(path=path, page=page, share=share, before=before, after=after)
-            for path, page, share, before, after in worst
+            dict(zip(("path", "page", "share", "before", "after"), row, strict=True)) for row in worst
         ],
         statuses={(before, after): n for before, after, n in statuses},
         num_lost=num_lost,

@@ -7,28 +7,10 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, snapshot
-from storage.types import FINE_STATUSES, PAGE_STATUSES
+from storage.database import Row, database_path, explained, snapshot
+from storage.types import FINE_STATUSES, by_status
 
 _NOT_READ = {"failed", "quarantined"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoubtfulPage:
-    """A page that failed, or whose text may be wrong or incomplete. page: 1-based. doubt: the reason, if known."""
-
-    page: int
-    status: str
-    doubt: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnsurePage:
-    """A page with a confidence below store.low_confidence of the last run. page: 1-based."""
-
-    page: int
-    status: str
-    confidence: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +19,9 @@ class FileStatus:
 
     "superseded" is content that its path no longer holds. num_pages: in the document; pages: status -> number of those
     that were asked for. reason: why it is not "ok". older_pages: those whose current attempt has other settings than
-    the last run that found the content. doubtful: its pages that are not fine, with their reasons, in order.
-    low_confidence: other pages read with a low confidence.
+    the last run that found the content. doubtful: page (1-based), status and doubt of each that failed, or whose text
+    may be wrong or incomplete, in order; the doubt is None where no reason is known. low_confidence: page, status and
+    confidence of others that were read with a confidence below store.low_confidence of the last run.
     """
 
     path: str
@@ -47,8 +30,8 @@ class FileStatus:
     pages: dict[str, int]
     reason: str | None
     older_pages: int = 0
-    doubtful: tuple[DoubtfulPage, ...] = ()
-    low_confidence: tuple[UnsurePage, ...] = ()
+    doubtful: tuple[Row, ...] = ()
+    low_confidence: tuple[Row, ...] = ()
 
     @property
     def urgency(self) -> int:
@@ -58,26 +41,21 @@ class FileStatus:
         return 2 if self.doubtful else 1 if self.low_confidence else 0
 
 
-@dataclass(slots=True, kw_only=True)
-class FileCounts:
-    """How many files there are, and how many of them need a look."""
+def most_urgent(db: Database, most: int) -> tuple[list[FileStatus], int, int]:
+    """Returns the files that need a look, the most urgent first and else by path: so many at most.
 
-    num_files: int = 0
-    num_urgent: int = 0
-
-
-def most_urgent(db: Database, most: int) -> tuple[list[FileStatus], FileCounts]:
-    """Returns the files that need a look, the most urgent first and else by path: so many at most, of so many."""
-    counts = FileCounts()
+    Also how many need one, and how many do not.
+    """
+    counts = Counter[bool]()
 
     def urgent() -> Iterator[FileStatus]:
         for file in file_statuses(db):
-            counts.num_files += 1
+            counts[file.urgency > 0] += 1
             if file.urgency:
-                counts.num_urgent += 1
                 yield file
 
-    return heapq.nsmallest(most, urgent(), key=lambda file: -file.urgency), counts
+    found = heapq.nsmallest(most, urgent(), key=lambda file: -file.urgency)
+    return found, counts[True], counts[False]
 
 
 def urgent_first(db: Database) -> Iterator[FileStatus]:
@@ -106,18 +84,18 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
                 path=path,
                 status=status,
                 num_pages=num_pages,
-                pages={name: counts[name] for name in PAGE_STATUSES if name in counts},
+                pages=by_status(counts),
                 reason=reason,
                 older_pages=sum(
                     None not in (made, settings_hash) and made != settings_hash for *_, made in pages
                 ),
                 doubtful=tuple(
-                    DoubtfulPage(page=page, status=its, doubt=doubt)
+                    {"page": page, "status": its, "doubt": doubt}
                     for page, its, doubt, *_ in pages
                     if doubt is not None or its not in (*FINE_STATUSES, "pending")
                 ),
                 low_confidence=tuple(
-                    UnsurePage(page=page, status=its, confidence=confidence)
+                    {"page": page, "status": its, "confidence": confidence}
                     for page, its, doubt, confidence, _ in pages
                     if doubt is None
                     and its in FINE_STATUSES

@@ -1,78 +1,21 @@
 """The pages of one run as it left them, and where its time went: for its report.
 
 A page that was read several times in the run counts once, by one of the run's attempts: the page's current one, or else
-the best of them, of equals the first (storage.records.merit). Its seconds are those of all of them.
+the best of them, of equals the first (storage.records.merit). It is a row with page_id, that attempt's status, stage
+and category of its error, reason (its error or doubt, None where it has none), confidence, num_tokens, source and
+rotation_deg, and of all the run's attempts at it seconds, num_attempts and finished_at (of the last).
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, fetched, pairs
-from storage.queries.statistics import STAGES, StageStatus
+from storage.database import Row, database_path, explained, pairs, rows
+from storage.queries.statistics import STAGES
 from storage.types import FINE_STATUSES
 
 # Most values that are bound to one statement.
 _BOUND = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageOutcome:
-    """A page as a run left it. status: of the attempt that counts; reason: its error or doubt, None where it has none.
-
-    seconds: of all the run's attempts at it, num_attempts. finished_at: when the last of them ended.
-    source, rotation_deg, confidence, stage, category: see storage.types.PageRecord and PageError.
-    """
-
-    page_id: int
-    status: str
-    stage: str | None
-    category: str | None
-    reason: str | None
-    seconds: float
-    num_attempts: int
-    confidence: float | None
-    num_tokens: int
-    source: str
-    rotation_deg: int
-    finished_at: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PagePlace:
-    """Where a page is. path: of a file that has its content, or had it; page_index: 0-based.
-
-    state: "there", "missing" (no file has the content any more) or "superseded" (its path has other content now).
-    """
-
-    path: str
-    sha256: str
-    kind: str
-    page_index: int
-    state: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefusedFile:
-    """A file that no page could be read of. status: "broken" or "encrypted"; reason: why."""
-
-    path: str
-    status: str
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
-    """The pages that a run finished in a part of its time. start_s: after the run's start.
-
-    num_read: read well; num_embedded: whose text layer was taken; num_unfine: which need a look.
-    """
-
-    start_s: float
-    num_read: int
-    num_embedded: int
-    num_unfine: int
 
 
 def statuses(db: Database, run_id: int) -> dict[str, int]:
@@ -81,18 +24,18 @@ def statuses(db: Database, run_id: int) -> dict[str, int]:
     return pairs(db, sql, {"run": run_id})
 
 
-def unfine(db: Database, run_id: int) -> Iterator[PageOutcome]:
+def unfine(db: Database, run_id: int) -> Iterator[Row]:
     """Yields the run's pages that need a look: with another status than "ok", "blank" or "embedded", as found."""
     fine = ", ".join(f"'{status}'" for status in FINE_STATUSES)
     return _outcomes(db, run_id, f"WHERE status NOT IN ({fine}) ORDER BY page_id")
 
 
-def slowest(db: Database, run_id: int, most: int) -> list[PageOutcome]:
+def slowest(db: Database, run_id: int, most: int) -> list[Row]:
     """Returns the run's pages that took longest, slowest first."""
     return list(_outcomes(db, run_id, "ORDER BY seconds DESC, page_id LIMIT :most", most))
 
 
-def least_confident(db: Database, run_id: int, most: int) -> list[PageOutcome]:
+def least_confident(db: Database, run_id: int, most: int) -> list[Row]:
     """Returns the run's pages of the lowest confidence, lowest first: those that were read, and have one."""
     where = f"WHERE {_READ} ORDER BY confidence, page_id LIMIT :most"
     return list(_outcomes(db, run_id, where, most))
@@ -106,35 +49,37 @@ def confidences(db: Database, run_id: int, num_bins: int) -> list[int]:
     return [found.get(number, 0) for number in range(num_bins)]
 
 
-def places(db: Database, page_ids: Iterable[int]) -> dict[int, PagePlace]:
-    """Returns where pages are, by id. Of several files with the content, the first by path that is there."""
-    wanted, found = list(dict.fromkeys(page_ids)), {}
+def places(db: Database, page_ids: Iterable[int]) -> dict[int, Row]:
+    """Returns where pages are, by id: path, sha256, kind and page_index (0-based).
+
+    path: of a file that has its content, or had it; of several, the first that is there. state: "there", "missing" (no
+    file has the content any more) or "superseded" (its path has other content now).
+    """
+    wanted = list(dict.fromkeys(page_ids))
+    found: list[Row] = []
+    for start in range(0, len(wanted), _BOUND):
+        some = wanted[start : start + _BOUND]
+        found += rows(db, _PLACES.format(ids=", ".join("?" * len(some))), some)
+    return {row["page_id"]: row for row in found}
+
+
+def refused_files(db: Database, run_id: int) -> list[Row]:
+    """Returns path, status ("broken" or "encrypted") and reason of files that the run found and could not read.
+
+    By path. The reason is that of the last run to find them.
+    """
+    return rows(db, _REFUSED, {"run": run_id})
+
+
+def throughput(db: Database, run_id: int, interval_s: float) -> list[tuple[int, int, int]]:
+    """Returns the run's pages by intervals of its time, from its start to its last page, empty ones included.
+
+    Of each how many were read well, how many text layers were taken, and how many pages need a look.
+    """
     with explained(database_path(db)):
-        for start in range(0, len(wanted), _BOUND):
-            some = wanted[start : start + _BOUND]
-            for row in db.query(_PLACES.format(ids=", ".join("?" * len(some))), some):
-                page_id = row.pop("page_id")
-                found[page_id] = PagePlace(**row)
-    return found
-
-
-def refused_files(db: Database, run_id: int) -> list[RefusedFile]:
-    """Returns the files that the run found and could not read, with what the last run to find them says; by path."""
-    return fetched(db, RefusedFile, _REFUSED, {"run": run_id})
-
-
-def throughput(db: Database, run_id: int, interval_s: float) -> list[Interval]:
-    """Returns the run's pages by intervals of its time, from its start to its last page, empty ones included."""
-    with explained(database_path(db)):
-        rows = db.conn.execute(_THROUGHPUT, {"run": run_id, "seconds": interval_s}).fetchall()
-    found = {number: counts for number, *counts in rows}
-    intervals = []
-    for number in range(max(found, default=-1) + 1):
-        read, embedded, unfine = found.get(number, (0, 0, 0))
-        intervals.append(
-            Interval(start_s=number * interval_s, num_read=read, num_embedded=embedded, num_unfine=unfine)
-        )
-    return intervals
+        found = db.conn.execute(_THROUGHPUT, {"run": run_id, "seconds": interval_s}).fetchall()
+    counts = {number: tuple(numbers) for number, *numbers in found}
+    return [counts.get(number, (0, 0, 0)) for number in range(max(counts, default=-1) + 1)]
 
 
 def span_s(db: Database, run_id: int) -> float:
@@ -147,15 +92,14 @@ def span_s(db: Database, run_id: int) -> float:
     return max(0.0, float(seconds or 0.0))
 
 
-def stages_of(db: Database, run_id: int) -> list[StageStatus]:
+def stages_of(db: Database, run_id: int) -> list[Row]:
     """Returns the stages of a run by total time, longest first. A page that was read twice counts twice."""
-    return fetched(db, StageStatus, STAGES.format(where="WHERE run_id = :run"), {"run": run_id})
+    return rows(db, STAGES.format(where="WHERE run_id = :run"), {"run": run_id})
 
 
-def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[PageOutcome]:
+def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[Row]:
     with explained(database_path(db)):
-        for row in db.query(f"{OUTCOMES} SELECT * FROM outcomes {clauses}", {"run": run_id, "most": most}):
-            yield PageOutcome(**row)
+        yield from db.query(f"{OUTCOMES} SELECT * FROM outcomes {clauses}", {"run": run_id, "most": most})
 
 
 # Only statuses of this package and clauses of this module are put into the text of a statement.

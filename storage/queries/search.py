@@ -1,32 +1,15 @@
 """Full-text search over the pages' current texts."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, number_of
+from storage.database import Row, number_of, rows
 from storage.strings.search_lines import apart, as_read
 from storage.strings.text import storable
 
 MAX_TERMS = 64
 _TERM = re.compile(r'"([^"]*)"(\*?)|([^\s"]+)')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A page that matches. page: 1-based. score: larger is better. snippet: one line with its matches marked.
-
-    doubt: why its text may be wrong or incomplete, None where nothing suggests so.
-    """
-
-    path: str
-    page: int
-    status: str
-    snippet: str
-    score: float
-    doubt: str | None = None
 
 
 def to_match(query: str) -> str:
@@ -46,24 +29,18 @@ def to_match(query: str) -> str:
     return " ".join(terms[:MAX_TERMS])
 
 
-def search(
-    db: Database,
-    query: str,
-    *,
-    limit: int = 20,
-    doubtful: bool = False,
-) -> Iterator[Hit]:
-    """Yields the best hits, best first (bm25); a page of several files yields one for each.
+def search(db: Database, query: str, *, limit: int = 20, doubtful: bool = False) -> list[Row]:
+    """Returns the best hits, best first (bm25); a page of several files is one for each.
 
-    Matches stand in brackets in the snippet. doubtful: also searches pages whose text is in doubt. Any query is valid.
+    page: 1-based. score: larger is better. snippet: one line with the matches in brackets. doubt: why its text may be
+    wrong or incomplete, None where nothing suggests so. doubtful: also searches pages whose text is in doubt. Any query
+    is valid.
     """
     match = to_match(query)
-    if not match:
-        return
-    values = {"match": match, "limit": limit, "doubtful": doubtful}
-    with explained(database_path(db)):
-        for row in db.query(_SEARCH, values):
-            yield Hit(**{**row, "snippet": " ".join(as_read(str(row["snippet"])).split())})
+    found = rows(db, _SEARCH, {"match": match, "limit": limit, "doubtful": doubtful}) if match else []
+    for hit in found:
+        hit["snippet"] = " ".join(as_read(hit["snippet"]).split())
+    return found
 
 
 def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
@@ -83,8 +60,8 @@ def _num(db: Database, query: str, condition: str, doubtful: bool = False) -> in
 
 
 _SEARCH = """
-SELECT r.path, r.page, r.status, r.doubt, -bm25(page_search) AS score,
-    snippet(page_search, -1, '[', ']', '…', 16) AS snippet
+SELECT r.path, r.page, r.status, snippet(page_search, -1, '[', ']', '…', 16) AS snippet,
+    -bm25(page_search) AS score, r.doubt
 FROM page_search JOIN results r ON r.page_id = page_search.rowid
 WHERE page_search MATCH :match AND (:doubtful OR r.doubt IS NULL)
 ORDER BY bm25(page_search), r.path, r.page LIMIT :limit

@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, fetched, number_of, pairs, snapshot
+from storage.database import Row, database_path, explained, number_of, pairs, rows, snapshot
 from storage.lock import is_locked
-from storage.types import PAGE_STATUSES
+from storage.types import by_status
 
 # Attempts whose times `status` tells: those of ten million pages would be sorted for minutes.
 NEWEST = 100_000
@@ -43,18 +43,6 @@ class RunStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StageStatus:
-    """The pages' shares of one stage, in seconds. p99_s: 99% of the pages took at most this."""
-
-    stage: str
-    num_pages: int
-    total_s: float
-    mean_s: float
-    median_s: float
-    p99_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """The speed of the last runs together. seconds_per_page: includes loading the model. num_pages: that they read.
 
@@ -84,7 +72,7 @@ class Status:
     files: dict[str, int]
     left_out_pages: int
     num_attempts: int
-    stages: list[StageStatus]
+    stages: list[Row]
     superseded: int = 0
     older_pages: int = 0
 
@@ -110,23 +98,25 @@ def status(db: Database) -> Status:
 def runs(db: Database) -> list[RunStatus]:
     """Returns all runs, oldest first."""
     alive = is_locked(database_path(db))
-    return [_run_status(row, alive) for row in db.query(_RUNS)]
+    return [_run_status(row, alive) for row in rows(db, _RUNS)]
 
 
 def pages_by_status(db: Database) -> dict[str, int]:
     """Returns status -> number of distinct pages, in the order of PAGE_STATUSES, without statuses that do not occur."""
-    counts = pairs(
-        db,
+    sql = (
         "SELECT p.status, count(*) FROM pages p"
-        " WHERE p.asked AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status",
+        " WHERE p.asked AND EXISTS (SELECT 1 FROM files f WHERE f.document_id = p.document_id) GROUP BY p.status"
     )
-    return {name: counts[name] for name in PAGE_STATUSES if name in counts}
+    return by_status(pairs(db, sql))
 
 
-def stages(db: Database) -> list[StageStatus]:
-    """Returns the stages of all runs' newest attempts by total time, longest first."""
+def stages(db: Database) -> list[Row]:
+    """Returns the stages of all runs' newest attempts by total time, longest first: the pages' shares, in seconds.
+
+    p99_s: 99% of the pages took at most this.
+    """
     where = "WHERE attempt_id > (SELECT max(id) FROM attempts) - :newest"
-    return fetched(db, StageStatus, STAGES.format(where=where), {"newest": NEWEST})
+    return rows(db, STAGES.format(where=where), {"newest": NEWEST})
 
 
 def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
@@ -139,7 +129,7 @@ def pace(db: Database, settings_hash: str, weights_sha256: str) -> Pace | None:
     return None
 
 
-def _run_status(row: dict[str, Any], alive: bool) -> RunStatus:
+def _run_status(row: Row, alive: bool) -> RunStatus:
     last_page_at = row.pop("last_page_at")
     counts, encoder, flow = (json.loads(row.pop(name) or "null") for name in ("counts", "encoder", "flow"))
     if row["state"] == "running" and not alive:

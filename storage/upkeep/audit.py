@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained, fetched
+from storage.database import Row, database_path, explained, rows
 from storage.lock import is_locked
 from storage.strings.text import stored_content_sha256
 from storage.types import FINE_STATUSES
@@ -35,19 +35,6 @@ class Audit:
     checked: dict[str, int]
     problems: list[Problem]
     notes: list[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedFile:
-    """A file that the last run over its folder found: its path as stored, and its content.
-
-    status: one of DOCUMENT_STATUSES.
-    """
-
-    path: str
-    sha256: str
-    num_pages: int
-    status: str
 
 
 Found = Iterator[tuple[str, str]]  # what is wrong, what to do
@@ -84,14 +71,13 @@ def audit(db: Database) -> Audit:
     return Audit(checked=checked, problems=problems, notes=notes)
 
 
-def listed_files(db: Database) -> list[ListedFile]:
+def listed_files(db: Database) -> list[Row]:
     """Returns the files whose content is known and that were present when last checked, by path."""
-    return fetched(
-        db,
-        ListedFile,
+    sql = (
         "SELECT f.path, d.sha256, d.num_pages, f.status FROM files f JOIN documents d ON d.id = f.document_id"
-        " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path",
+        " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path"
     )
+    return rows(db, sql)
 
 
 def _killed(conn: sqlite3.Connection, path: str) -> list[str]:
@@ -116,20 +102,20 @@ def _references(conn: sqlite3.Connection) -> Found:
 
 
 def _documents(conn: sqlite3.Connection) -> Found:
-    for name, num_pages, rows, distinct, last in conn.execute(
+    for name, num_pages, found, distinct, last in conn.execute(
         f"SELECT {_NAME}, iif(d.sha256 IS NULL, 0, d.num_pages) AS expected,"
         " count(p.id) AS found, count(DISTINCT p.page_index) AS different, coalesce(max(p.page_index), -1) AS last"
         " FROM documents d LEFT JOIN pages p ON p.document_id = d.id GROUP BY d.id"
         " HAVING found <> expected OR different <> expected OR last <> expected - 1"
     ):
         gaps = "" if last < num_pages else f", the last of them for page {last + 1}"
-        doubled = f", {rows - distinct} of them twice" if rows > distinct else ""
+        doubled = f", {found - distinct} of them twice" if found > distinct else ""
         remedy = (
             f"`ocrbatch run {shlex.quote(name)}` adds them"
-            if rows < num_pages and last < num_pages
+            if found < num_pages and last < num_pages
             else _CHANGED
         )
-        yield f"{name}: has {num_pages} pages, and {rows} rows for them{doubled}{gaps}", remedy
+        yield f"{name}: has {num_pages} pages, and {found} rows for them{doubled}{gaps}", remedy
 
 
 def _statuses(conn: sqlite3.Connection) -> Found:

@@ -4,7 +4,6 @@ import asyncio
 import os
 from concurrent.futures import Future
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from pipeline.documents.page_picture import PagePicture
@@ -26,6 +25,10 @@ class Pool:
         return done
 
 
+def page(path: str, index: int = 0) -> dict[str, Any]:
+    return {"sha256": "a" * 64, "kind": "pdf", "page_index": index, "rotation_deg": 0, "paths": (path,)}
+
+
 async def waits() -> bool:
     return False
 
@@ -34,10 +37,7 @@ def test_no_more_is_kept_than_fits() -> None:
     async def look(*indices: int) -> list[int]:
         kept._pool.drawn.clear()
         for index in indices:
-            page: Any = SimpleNamespace(
-                sha256="a" * 64, kind="pdf", page_index=index, rotation_deg=0, paths=(__file__,)
-            )
-            assert await kept.get(page, 600, waits) == bytes(40)
+            assert await kept.get(page(__file__, index), 600, waits) == bytes(40)
         return list(kept._pool.drawn)
 
     pool: Any = Pool()
@@ -52,8 +52,5 @@ def test_no_more_is_kept_than_fits() -> None:
 def test_a_file_whose_name_is_no_utf8_is_drawn(tmp_path: Path) -> None:
     file = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.pdf")
     Path(file).touch()
-    page: Any = SimpleNamespace(
-        sha256="a" * 64, kind="pdf", page_index=0, rotation_deg=0, paths=(stored_path(file),)
-    )
     pool: Any = Pool()
-    assert asyncio.run(Pictures(pool).get(page, 600, waits)) == bytes(40)
+    assert asyncio.run(Pictures(pool).get(page(stored_path(file)), 600, waits)) == bytes(40)

@@ -7,7 +7,7 @@ import pytest
 
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import SelectionError
-from storage.queries.comparison import Comparison, PageChange, Side, compare
+from storage.queries.comparison import Comparison, Side, compare
 from storage.records.corrections import correct
 from storage.records.store import Store
 from storage.types import StageTiming
@@ -60,9 +60,15 @@ def test_pages_are_found_by_content_then_by_path(both: tuple[Path, Path]) -> Non
     found = compared((both[0], None), (both[1], None))
     assert (found.same, found.changed) == (1, 3)
     assert found.most_changed == [
-        PageChange(path="in/a.pdf", page=3, share=1.0, before="doubtful", after="failed"),
-        PageChange(path="in/b.pdf", page=1, share=pytest.approx(1 / 3, abs=0.01), before="ok", after="ok"),
-        PageChange(path="in/a.pdf", page=2, share=0.1, before="ok", after="ok"),
+        {"path": "in/a.pdf", "page": 3, "share": 1.0, "before": "doubtful", "after": "failed"},
+        {
+            "path": "in/b.pdf",
+            "page": 1,
+            "share": pytest.approx(1 / 3, abs=0.01),
+            "before": "ok",
+            "after": "ok",
+        },
+        {"path": "in/a.pdf", "page": 2, "share": 0.1, "before": "ok", "after": "ok"},
     ]
     assert found.median_share == pytest.approx(1 / 3, abs=0.01)
     assert found.statuses == {("doubtful", "failed"): 1}
@@ -78,7 +84,7 @@ def test_a_database_is_as_itself(both: tuple[Path, Path]) -> None:
 def test_lists_are_as_long_as_asked_for_and_counts_are_of_all(both: tuple[Path, Path]) -> None:
     found = compared((both[0], None), (both[1], None), limit=1)
     assert (len(found.most_changed), found.changed) == (1, 3)
-    assert found.most_changed[0].share == 1.0
+    assert found.most_changed[0]["share"] == 1.0
 
 
 def test_runs_are_what_each_of_them_read(path: Path, store: Store) -> None:
@@ -108,8 +114,8 @@ def test_content_at_several_paths_and_pages_only_on_one_side_are_counted_once(
     found = compared((both[0], None), (third, None))
     assert (found.same, found.changed, found.num_new) == (1, 1, 0)
     assert (
-        found.most_changed[0].path == "in/a.pdf"
+        found.most_changed[0]["path"] == "in/a.pdf"
     )  # a correction counts, though the text as read is the same
     assert found.num_lost == 3
     # Called by its last path there.
-    assert compared((third, None), (both[0], None)).most_changed[0].path == "in/z.pdf"
+    assert compared((third, None), (both[0], None)).most_changed[0]["path"] == "in/z.pdf"

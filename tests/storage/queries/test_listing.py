@@ -4,7 +4,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from storage.database import open_for_reading
-from storage.queries.listing import DoubtfulPage, FileStatus, UnsurePage, file_statuses
+from storage.queries.listing import FileStatus, file_statuses
 from storage.queries.statistics import status
 from storage.records.store import Store
 from tests.storage.sample_records import SETTINGS, SHA_A, SHA_B, a_file, a_page, a_run, mark_missing, new_run
@@ -68,8 +68,8 @@ def test_doubtful_pages_are_listed_with_their_reasons(store: Store, path: Path) 
     assert found["a.pdf"].pages == {"ok": 1, "doubtful": 2}
     assert found["b.pdf"].doubtful == ()
     assert found["a.pdf"].doubtful == (
-        DoubtfulPage(page=1, status="doubtful", doubt="print seen, none read"),
-        DoubtfulPage(page=3, status="doubtful", doubt="confidence 0.11 below 0.35"),
+        {"page": 1, "status": "doubtful", "doubt": "print seen, none read"},
+        {"page": 3, "status": "doubtful", "doubt": "confidence 0.11 below 0.35"},
     )
 
 
@@ -82,4 +82,4 @@ def test_pages_read_with_a_low_confidence_are_listed_by_the_last_run_s_bound(
         store.record_page(run_id, a_page("text", index, confidence=confidence))
     with open_for_reading(str(path)) as db:
         (file,) = file_statuses(db)
-    assert file.low_confidence == (UnsurePage(page=1, status="ok", confidence=0.69),)
+    assert file.low_confidence == ({"page": 1, "status": "ok", "confidence": 0.69},)

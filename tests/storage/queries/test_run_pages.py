@@ -1,10 +1,6 @@
-"""Each page of a run counts once, by the attempt that counts, and the seconds of all of them are its own.
-
-Where a run's time went is counted from its own rows.
-"""
+"""Each page of a run counts once, by the attempt that counts, and the seconds of all of them are its own."""
 
 import random
-import statistics
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,7 +9,6 @@ import pytest
 
 from storage.database import open_for_reading
 from storage.queries import run_pages
-from storage.queries.run_pages import Interval, PagePlace, RefusedFile
 from storage.records.merit import first_settings
 from storage.records.store import Store
 from storage.types import FINE_STATUSES, StageTiming
@@ -45,9 +40,14 @@ def test_a_page_read_twice_counts_once_with_the_seconds_of_both(store: Store, pa
         assert run_pages.statuses(db, run_id) == {"ok": 2}
         assert list(run_pages.unfine(db, run_id)) == []
         first, second = run_pages.slowest(db, run_id, 5)
-        assert (first.seconds, first.num_attempts, first.confidence, first.num_tokens) == (5.0, 2, 0.9, 7)
-        assert (second.seconds, second.num_attempts) == (4.0, 1)
-        assert [page.confidence for page in run_pages.least_confident(db, run_id, 5)] == [0.5, 0.9]
+        assert (first["seconds"], first["num_attempts"], first["confidence"], first["num_tokens"]) == (
+            5.0,
+            2,
+            0.9,
+            7,
+        )
+        assert (second["seconds"], second["num_attempts"]) == (4.0, 1)
+        assert [page["confidence"] for page in run_pages.least_confident(db, run_id, 5)] == [0.5, 0.9]
 
 
 def test_a_run_s_page_is_not_another_run_s(store: Store, path: Path) -> None:
@@ -63,8 +63,12 @@ def test_a_run_s_page_is_not_another_run_s(store: Store, path: Path) -> None:
     with open_for_reading(str(path)) as db:
         assert run_pages.statuses(db, first) == {"failed": 1, "truncated": 1}
         failed, cut = run_pages.unfine(db, first)
-        assert (failed.stage, failed.category, failed.reason) == ("render", "timeout", "took over 60 s")
-        assert (cut.status, cut.confidence) == ("truncated", 0.3)
+        assert (failed["stage"], failed["category"], failed["reason"]) == (
+            "render",
+            "timeout",
+            "took over 60 s",
+        )
+        assert (cut["status"], cut["confidence"]) == ("truncated", 0.3)
         assert run_pages.statuses(db, second) == {"ok": 2}
         assert run_pages.statuses(db, 99) == {}
 
@@ -96,11 +100,11 @@ def test_figures_agree_with_the_rows(store: Store, path: Path) -> None:
     with open_for_reading(str(path)) as db:
         assert run_pages.statuses(db, run_id) == Counter(status for _, status, _ in current)
         unfine = {page_id: status for page_id, status, _ in current if status not in FINE_STATUSES}
-        assert {page.page_id: page.status for page in run_pages.unfine(db, run_id)} == unfine
+        assert {page["page_id"]: page["status"] for page in run_pages.unfine(db, run_id)} == unfine
         slowest = sorted(seconds, key=lambda page_id: -seconds[page_id])[:9]
-        assert [page.page_id for page in run_pages.slowest(db, run_id, 9)] == slowest
+        assert [page["page_id"] for page in run_pages.slowest(db, run_id, 9)] == slowest
         lowest = [page_id for _, page_id in confidences[:9]]
-        assert [page.page_id for page in run_pages.least_confident(db, run_id, 9)] == lowest
+        assert [page["page_id"] for page in run_pages.least_confident(db, run_id, 9)] == lowest
         assert run_pages.confidences(db, run_id, 10) == [bins[number] for number in range(10)]
 
 
@@ -129,9 +133,17 @@ def test_a_page_is_placed_where_its_content_is(store: Store, path: Path) -> None
     )
     with open_for_reading(str(path)) as db:
         found = run_pages.places(db, ids.values())
-    assert found[ids[SHA_A]] == PagePlace(path="a.pdf", sha256=SHA_A, kind="pdf", page_index=2, state="there")
-    assert (found[ids[SHA_B]].path, found[ids[SHA_B]].state) == ("/gone/c.pdf", "missing")
-    assert (found[ids["d" * 64]].path, found[ids["d" * 64]].state) == ("d.pdf", "superseded")
+    place = {
+        "page_id": ids[SHA_A],
+        "path": "a.pdf",
+        "sha256": SHA_A,
+        "kind": "pdf",
+        "page_index": 2,
+        "state": "there",
+    }
+    assert found[ids[SHA_A]] == place
+    assert (found[ids[SHA_B]]["path"], found[ids[SHA_B]]["state"]) == ("/gone/c.pdf", "missing")
+    assert (found[ids["d" * 64]]["path"], found[ids["d" * 64]]["state"]) == ("d.pdf", "superseded")
 
 
 def test_more_pages_are_placed_than_a_statement_takes(store: Store, path: Path) -> None:
@@ -141,7 +153,7 @@ def test_more_pages_are_placed_than_a_statement_takes(store: Store, path: Path) 
     ids = [page_id for (page_id,) in rows(path, "SELECT id FROM pages")]
     with open_for_reading(str(path)) as db:
         found = run_pages.places(db, ids)
-    assert sorted(place.page_index for place in found.values()) == list(range(1203))
+    assert sorted(place["page_index"] for place in found.values()) == list(range(1203))
 
 
 def test_refused_files_are_those_that_the_run_found(store: Store, path: Path) -> None:
@@ -150,13 +162,9 @@ def test_refused_files_are_those_that_the_run_found(store: Store, path: Path) ->
     store.record_file(second, a_file("y.pdf", SHA_B, status="encrypted", reason="locked", num_pages=0))
     with open_for_reading(str(path)) as db:
         assert run_pages.refused_files(db, first) == [
-            RefusedFile(path="x.pdf", status="broken", reason="damaged")
+            {"path": "x.pdf", "status": "broken", "reason": "damaged"}
         ]
-        assert [file.path for file in run_pages.refused_files(db, second)] == ["y.pdf"]
-
-
-def timing(stage: str, share_s: float, path_use: str | None = None) -> StageTiming:
-    return StageTiming(stage=stage, share_s=share_s, wall_s=2 * share_s, batch_size=2, path_use=path_use)
+        assert [file["path"] for file in run_pages.refused_files(db, second)] == ["y.pdf"]
 
 
 def ended(store: Store, run_id: int, after_s: dict[int, float]) -> None:
@@ -176,12 +184,7 @@ def test_pages_are_counted_by_intervals_from_the_run_s_start(store: Store, path:
         store.record_page(run_id, a_page(None if status == "failed" else "text", index, status=status))
     ended(store, run_id, {0: -0.001, 1: 9.9, 2: 10.1, 3: 10.2, 4: 35.0})
     with open_for_reading(str(path)) as db:
-        assert run_pages.throughput(db, run_id, 10.0) == [
-            Interval(start_s=0.0, num_read=2, num_embedded=0, num_unfine=0),
-            Interval(start_s=10.0, num_read=0, num_embedded=1, num_unfine=1),
-            Interval(start_s=20.0, num_read=0, num_embedded=0, num_unfine=0),
-            Interval(start_s=30.0, num_read=1, num_embedded=0, num_unfine=0),
-        ]
+        assert run_pages.throughput(db, run_id, 10.0) == [(2, 0, 0), (0, 1, 1), (0, 0, 0), (1, 0, 0)]
         assert run_pages.span_s(db, run_id) == pytest.approx(35.0, abs=0.002)
         assert run_pages.throughput(db, 99, 10.0) == []
 
@@ -193,29 +196,4 @@ def test_a_clock_that_was_set_back_makes_no_negative_time(store: Store, path: Pa
     with open_for_reading(str(path)) as db:
         assert run_pages.span_s(db, run_id) == 0.0
         assert run_pages.span_s(db, empty) == 0.0
-        assert [interval.num_read for interval in run_pages.throughput(db, run_id, 1.0)] == [1]
-
-
-def test_stages_are_those_of_the_run(store: Store, path: Path) -> None:
-    run_id = new_run(store)
-    shares = [0.5, 0.1, 0.9, 0.3, 0.2]
-    for index, share in enumerate(shares):
-        # A stage may have several timings on a page; together they are its seconds.
-        timings = (timing("render", share / 2), timing("render", share / 2), timing("encode", 0.01, "hit"))
-        store.record_page(run_id, a_page("text", index, timings=timings))
-    other = store.start_run(a_run())
-    store.record_page(other, a_page("text", 0, timings=(timing("render", 100.0, "eager"),)))
-    with open_for_reading(str(path)) as db:
-        found = {stage.stage: stage for stage in run_pages.stages_of(db, run_id)}
-    assert list(found)[:2] == ["render", "encode"]
-    assert set(found) == {"render", "encode", "store"}
-    render = found["render"]
-    assert render.num_pages == 5
-    assert render.total_s == pytest.approx(sum(shares))
-    assert render.mean_s == pytest.approx(statistics.mean(shares))
-    assert render.median_s == pytest.approx(statistics.median(shares))
-    assert render.p99_s == pytest.approx(max(shares))
-    (total,) = rows(path, "SELECT total_s FROM stage_summary WHERE stage = 'render' AND run_id = ?", run_id)[
-        0
-    ]
-    assert render.total_s == pytest.approx(total)
+        assert run_pages.throughput(db, run_id, 1.0) == [(1, 0, 0)]

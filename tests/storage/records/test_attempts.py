@@ -33,7 +33,7 @@ def current(path: Path) -> list[tuple[str, str | None]]:
 
 def found(path: Path, word: str) -> list[int]:
     with open_for_reading(str(path)) as db:
-        return [hit.page for hit in search(db, word)]
+        return [hit["page"] for hit in search(db, word)]
 
 
 def test_new_pages_are_pending_and_to_read(store: Store, path: Path) -> None:

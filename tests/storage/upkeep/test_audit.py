@@ -10,7 +10,7 @@ import pytest
 from ocr.types import Block
 from storage.database import open_for_reading
 from storage.records.store import Store
-from storage.upkeep.audit import Audit, ListedFile, audit, listed_files
+from storage.upkeep.audit import Audit, audit, listed_files
 from tests.storage.sample_records import (
     SETTINGS,
     SHA_A,
@@ -167,4 +167,4 @@ def test_listed_files_are_those_with_content_that_are_there(store: Store, path: 
     new_run(store, a_file("/gone/x.pdf", SHA_B), a_file("b.pdf"), a_file("a.pdf", None, status="broken"))
     mark_missing(store, store.start_run(a_run()), "/gone")
     with open_for_reading(str(path)) as db:
-        assert listed_files(db) == [ListedFile(path="b.pdf", sha256=SHA_A, num_pages=3, status="ok")]
+        assert listed_files(db) == [{"path": "b.pdf", "sha256": SHA_A, "num_pages": 3, "status": "ok"}]

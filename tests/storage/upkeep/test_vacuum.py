@@ -40,7 +40,7 @@ def test_the_file_shrinks_and_its_content_stays(filled: Path) -> None:
     assert os.listdir(filled.parent) == [filled.name]
     with open_for_reading(str(filled)) as db:
         assert audit(db).problems == []
-        assert [hit.page for hit in search(db, "word19")] == [1]
+        assert [hit["page"] for hit in search(db, "word19")] == [1]
 
 
 def test_it_makes_the_search_index_anew(filled: Path) -> None:
