@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import say, verbose_option
 
 if TYPE_CHECKING:
     from pipeline.bench.bench_figures import Figures
@@ -103,11 +103,9 @@ def bench_encoder(
     frames: int | None,
     memory_limit_mib: int | None,
     output_json: str | None,
-    verbose: bool,
     **options: Any,
 ) -> None:
     """Time the vision encoder with and without graphs against transformers' own, in the table of vLLM's benchmark."""
-    start_logging(verbose)
     from pipeline.device.startup.loading import calm_threads
 
     calm_threads()
@@ -141,9 +139,8 @@ def bench_encoder(
 @_count("--max-new-tokens", 256, "Most tokens to write for a page.")
 @output_json_option
 @verbose_option
-def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None:
+def bench_decode(output_json: str | None, **options: Any) -> None:
     """Time decoding against transformers' generate, and compare the output."""
-    start_logging(verbose)
     from pipeline.device.startup.loading import calm_threads
 
     calm_threads()
@@ -169,12 +166,11 @@ def bench_decode(output_json: str | None, verbose: bool, **options: Any) -> None
 @click.option("--set", "sets", metavar="KEY=VALUE", multiple=True, help="Change one configuration key.")
 @output_json_option
 @verbose_option
-def bench_pipeline(output_json: str | None, verbose: bool, **options: Any) -> None:
+def bench_pipeline(output_json: str | None, **options: Any) -> None:
     """Time a whole run from files to rows, with a model of any family, and report what limits it.
 
     A directory with a config.json but no weights is a model of that shape with random weights.
     """
-    start_logging(verbose)
     from pipeline.bench.whole_run import run_bench
 
     _show(run_bench.run(**options), output_json)

@@ -3,9 +3,10 @@
 Most of it contains file names or their content, so all of it passes storage.strings.printable.
 """
 
+import json
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
@@ -14,7 +15,22 @@ from storage.strings.printable import one_line, shown
 
 LOGGER = logging.getLogger("ocrbatch")
 
-verbose_option = click.option("-v", "--verbose", is_flag=True, help="Log details, and show tracebacks.")
+
+def _start_logging(_context: click.Context, _option: click.Parameter, verbose: bool) -> bool:
+    start_logging(verbose)
+    return verbose
+
+
+# Sets up logging before its command begins.
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    expose_value=False,
+    callback=_start_logging,
+    help="Log details, and show tracebacks.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 def start_logging(verbose: bool, quiet: bool = False) -> None:
@@ -28,6 +44,14 @@ def start_logging(verbose: bool, quiet: bool = False) -> None:
 def say(lines: Iterable[str], *, err: bool = False) -> None:
     """Prints each text as exactly one line, whatever it contains. err: on standard error."""
     click.echo("\n".join(map(one_line, lines)), err=err)
+
+
+def show(as_json: bool, found: object, lines: Callable[[], Iterable[str]]) -> None:
+    """Prints what a command has found: as one JSON object, or in lines for people."""
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+    else:
+        say(lines())
 
 
 class LineFormatter(logging.Formatter):

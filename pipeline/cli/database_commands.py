@@ -1,12 +1,11 @@
 """Defines commands about the database itself: verify, prune, vacuum, datasette. Each imports what it needs."""
 
-import json
 from datetime import timedelta
 from typing import Any, TextIO
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import json_option, say, show, verbose_option
 
 database_option = click.option(
     "--db",
@@ -35,23 +34,19 @@ def parse_age(
 
 @click.command()
 @database_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.option("--no-files", is_flag=True, help="Check only the database; open no files.")
 @verbose_option
-def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
+def verify(database: str, as_json: bool, no_files: bool) -> int:
     """Check that nothing was lost: files, pages, texts, search index and the database itself.
 
     Every listed file is hashed and its pages are counted again. Exit code 6 if anything is wrong. Files that changed or
     went since are listed apart. Nothing is written.
     """
-    start_logging(verbose)
     from pipeline.verify import verify as look
 
     found = look(database, with_files=not no_files)
-    if as_json:
-        click.echo(json.dumps(found.to_json(), indent=2))
-    else:
-        say(found.lines())
+    show(as_json, found.to_json(), found.lines)
     return found.exit_code
 
 
@@ -74,12 +69,11 @@ def verify(database: str, as_json: bool, no_files: bool, verbose: bool) -> int:
 @click.option("--superseded", is_flag=True, help="Also delete earlier content of files that have changed.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be deleted.")
 @verbose_option
-def prune(database: str, dry_run: bool, verbose: bool, **chosen: Any) -> None:
+def prune(database: str, dry_run: bool, **chosen: Any) -> None:
     """Delete attempts that another one replaced, and runs left without any; never a current text.
 
     The database file keeps its size, and new pages fill the gaps; `ocrbatch vacuum` shrinks it.
     """
-    start_logging(verbose)
     from storage.upkeep import prune as pruning
 
     found = pruning.prune(database, dry_run=dry_run, **chosen)
@@ -90,12 +84,11 @@ def prune(database: str, dry_run: bool, verbose: bool, **chosen: Any) -> None:
 @click.command()
 @database_option
 @verbose_option
-def vacuum(database: str, verbose: bool) -> None:
+def vacuum(database: str) -> None:
     """Shrink the file to its content, and rebuild the search index.
 
     While it runs, it needs the database's size once more, both in its folder and in the temporary one.
     """
-    start_logging(verbose)
     from storage.upkeep import vacuum as vacuuming
 
     found = vacuuming.vacuum(database)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.console import start_logging, verbose_option
+from pipeline.cli.console import verbose_option
 
 
 @click.command()
@@ -80,7 +80,6 @@ def finetune(
     from_db: Path | None,
     truth: Path | None,
     replay: Path | None,
-    verbose: bool,
     **options: Any,
 ) -> int:
     """Train the line reader further on your own pages.
@@ -88,7 +87,6 @@ def finetune(
     FOLDER holds page images beside their texts (page.png and page.txt). A share of the pages is kept out and read
     before and after; a model that reads them worse is not written (exit code 3).
     """
-    start_logging(verbose)
     if (folder is None) == (from_db is None):
         raise click.UsageError("name a folder of pages and texts, or a database with --from-db")
     from pipeline.finetune import finetuning, true_pages

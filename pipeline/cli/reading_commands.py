@@ -3,21 +3,16 @@
 import io
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import json_option, say, show, verbose_option
 from pipeline.cli.database_commands import database_option
 from storage.strings.printable import on_screen
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
-
 
 _LINES_AT_ONCE = 1000
 
@@ -93,7 +88,6 @@ def export(
     shard_pages: int | None,
     is_archival: bool,
     no_figures: bool,
-    verbose: bool,
     **selecting: Any,
 ) -> None:
     """Write pages, ordered by path and page: all, or those that the options select.
@@ -101,7 +95,6 @@ def export(
     jsonl, md, txt, csv (the tables) and parquet are one file, or a file for each document with --out-dir. html, pdf
     (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
     """
-    start_logging(verbose)
     output = None if output == "-" else output  # standard output, as everywhere
     if is_archival and format_name != "pdf":
         raise click.UsageError("--pdfa is of --format pdf only")
@@ -109,9 +102,14 @@ def export(
     from pipeline.cli.export_options import HOW_GLOBS_MATCH, folder_of, lines_of
     from pipeline.export.figure_drawer import FigureDrawer
     from pipeline.export.searchable_export import all_formats
+    from storage.database import open_for_reading
     from storage.export import export_files, formats
 
-    with _reading(database) as db, all_formats(is_archival=is_archival) as known, FigureDrawer() as drawer:
+    with (
+        open_for_reading(database) as db,
+        all_formats(is_archival=is_archival) as known,
+        FigureDrawer() as drawer,
+    ):
         status = () if statuses is None else [name.strip() for name in statuses.split(",")]
         chosen = selection(db, status=status, **selecting)
         form = known[format_name]
@@ -145,7 +143,7 @@ def export(
 
 @click.command()
 @database_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.option(
     "--files",
     "with_files",
@@ -154,16 +152,16 @@ def export(
 )
 @click.option("--all", "with_all", is_flag=True, help="With --files: then all others, and every page.")
 @verbose_option
-def status(database: str, as_json: bool, with_files: bool, with_all: bool, verbose: bool) -> None:
+def status(database: str, as_json: bool, with_files: bool, with_all: bool) -> None:
     """Show runs, pages by status, documents, and the time of every stage; or files."""
-    start_logging(verbose)
     from pipeline.reports.listing import LISTED
     from pipeline.reports.status import file_lines, status_lines, urgent_lines
+    from storage.database import open_for_reading
     from storage.queries import listing, statistics
 
     if with_all and not with_files:
         raise click.UsageError("--all goes with --files")
-    with _reading(database) as db:
+    with open_for_reading(database) as db:
         if with_files and not (as_json or with_all):
             say(urgent_lines(*listing.most_urgent(db, LISTED)))
             return
@@ -175,11 +173,8 @@ def status(database: str, as_json: bool, with_files: bool, with_all: bool, verbo
             return
         found = statistics.status(db)
         files = list(listing.file_statuses(db)) if with_files else []
-    if as_json:
-        listed = {"file_list": list(map(asdict, files))} if with_files else {}
-        click.echo(json.dumps({**asdict(found), **listed}, indent=2))
-    else:
-        say(status_lines(found))
+    listed = {"file_list": list(map(asdict, files))} if with_files else {}
+    show(as_json, {**asdict(found), **listed}, lambda: status_lines(found))
 
 
 @click.command()
@@ -187,14 +182,14 @@ def status(database: str, as_json: bool, with_files: bool, with_all: bool, verbo
 @database_option
 @click.option("--doubtful", is_flag=True, help="Include pages whose text is in doubt.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Most hits to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @verbose_option
-def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool, verbose: bool) -> None:
+def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool) -> None:
     """Find pages that hold every word of QUERY; "two words" are a phrase, a final * any ending."""
-    start_logging(verbose)
+    from storage.database import open_for_reading
     from storage.queries import search as searching
 
-    with _reading(database) as db:
+    with open_for_reading(database) as db:
         hits = searching.search(db, query, limit=limit, doubtful=doubtful)
         num_hits = searching.num_hits(db, query, doubtful=doubtful)
         num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
@@ -222,23 +217,20 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool,
     "--truth", metavar="DIR", required=True, help="Folder of true texts: DIR/<path of the file>/<page>.txt"
 )
 @database_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @verbose_option
-def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
+def evaluate(truth: str, database: str, as_json: bool) -> None:
     """Score stored pages against true texts: character and word error rates."""
-    start_logging(verbose)
     from pathlib import Path
 
     from pipeline import evaluate as evaluation
     from pipeline.reports.status import evaluation_lines
+    from storage.database import open_for_reading
     from storage.export.rows import export_rows
 
-    with _reading(database) as db:
+    with open_for_reading(database) as db:
         result = evaluation.evaluate(Path(truth), export_rows(db))
-    if as_json:
-        click.echo(json.dumps(result.as_dict(), indent=2))
-    else:
-        say(evaluation_lines(result))
+    show(as_json, result.as_dict(), lambda: evaluation_lines(result))
 
 
 @click.command()
@@ -248,35 +240,23 @@ def evaluate(truth: str, database: str, as_json: bool, verbose: bool) -> None:
 @click.option(
     "--limit", type=click.IntRange(min=0), default=20, show_default=True, help="Most pages in each list."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @verbose_option
-def compare(before: str, after: str, database: str, limit: int, as_json: bool, verbose: bool) -> None:
+def compare(before: str, after: str, database: str, limit: int, as_json: bool) -> None:
     """Compare two databases, or two runs of one by their numbers: texts, statuses, new and lost pages, times.
 
     Pages are matched by their document's content, else by its path. A run is all that it read; a database its current
     texts.
     """
-    start_logging(verbose)
     from pipeline.reports.status import comparison_lines
     from storage.database import open_for_reading
     from storage.queries import comparison
 
     def side(name: str, stack: ExitStack) -> comparison.Side:
         is_run = name.isascii() and name.isdigit()
-        db = stack.enter_context(closing(open_for_reading(database if is_run else name)))
+        db = stack.enter_context(open_for_reading(database if is_run else name))
         return comparison.Side(db=db, run_id=int(name) if is_run else None)
 
     with ExitStack() as stack:
         found = comparison.compare(side(before, stack), side(after, stack), limit=limit)
-    if as_json:
-        click.echo(json.dumps(found.to_json(), indent=2))
-    else:
-        say(comparison_lines(found))
-
-
-@contextmanager
-def _reading(database: str) -> Iterator["Database"]:
-    from storage.database import open_for_reading
-
-    with closing(open_for_reading(database)) as db:
-        yield db
+    show(as_json, found.to_json(), lambda: comparison_lines(found))

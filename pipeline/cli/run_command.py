@@ -1,6 +1,5 @@
 """Defines the `run` command: parse, load, run or plan, print. It imports the heavy modules it needs."""
 
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import say, show, start_logging
 from pipeline.device.startup.imports import first_import
 from pipeline.errors import ConfigError
 
@@ -87,7 +86,7 @@ _KEYS = {
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the plan as one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress and no summary; errors only.")
-@verbose_option
+@click.option("-v", "--verbose", is_flag=True, help="Log details, and show tracebacks.")
 def run(
     paths: tuple[str, ...],
     config_path: str | None,
@@ -188,10 +187,7 @@ def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
     from pipeline import plan
 
     found = plan.plan(config, stop)
-    if as_json:
-        click.echo(json.dumps(found.to_json(), indent=2))
-    else:
-        say(found.lines())
+    show(as_json, found.to_json(), found.lines)
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import say, verbose_option
 
 
 @click.command()
@@ -26,13 +26,11 @@ def doctor(
     cluster: str | None,
     read: bool,
     as_json: bool,
-    verbose: bool,
 ) -> int:
     """Check what a run needs on this machine, and say how to fix what is wrong.
 
     Exit code 6 if anything is. Nothing is downloaded, and no row is written to the database.
     """
-    start_logging(verbose)
     from pipeline.config import sources
     from pipeline.doctor.examination import examine
     from pipeline.errors import ExitCode

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from pipeline.cli.console import say, start_logging, verbose_option
+from pipeline.cli.console import say, verbose_option
 from pipeline.cli.database_commands import database_option
 from pipeline.errors import ExitCode
 from storage.strings.printable import on_screen
@@ -18,12 +18,11 @@ from storage.types import FINE_STATUSES
 @click.option("--pages", metavar="1-3,7", help="Only these pages.")
 @click.option("--model", metavar="M", help='"small", a directory, or a Hugging Face id.')
 @verbose_option
-def text(file: str, format_name: str, pages: str | None, model: str | None, verbose: bool) -> ExitCode:
+def text(file: str, format_name: str, pages: str | None, model: str | None) -> ExitCode:
     """Print the text of one PDF or image; no database is kept.
 
     Between two pages stands a form feed. What could not be read, or is in doubt, is told on standard error.
     """
-    start_logging(verbose)
     from pipeline.api.read_files import read
 
     chosen = {"ingest": {"pages": pages}, **({} if model is None else {"model": model})}
@@ -55,14 +54,11 @@ def text(file: str, format_name: str, pages: str | None, model: str | None, verb
 @click.option("--read-only", is_flag=True, help="Let nobody correct texts.")
 @click.option("--config", "config_path", metavar="FILE", help="Configuration, for passwords of PDFs.")
 @verbose_option
-def view(
-    database: str, port: int, no_browser: bool, read_only: bool, config_path: str | None, verbose: bool
-) -> None:
+def view(database: str, port: int, no_browser: bool, read_only: bool, config_path: str | None) -> None:
     """Read, search and correct the results in the browser, on this machine only.
 
     Ctrl-C ends it.
     """
-    start_logging(verbose)
     from pipeline.config import sources
     from pipeline.config.passwords import read_passwords
     from pipeline.viewer.app import Settings
@@ -99,14 +95,11 @@ def view(
 )
 @click.option("--no-thumbnails", is_flag=True, help="Draw no page; open no file but the database.")
 @verbose_option
-def report(
-    database: str, run_id: int | None, output: str, most: int, no_thumbnails: bool, verbose: bool
-) -> None:
+def report(database: str, run_id: int | None, output: str, most: int, no_thumbnails: bool) -> None:
     """Write a run's report to one HTML file: statuses, speed, where the time went, pages that need a look.
 
     The file needs no network and runs no script. Thumbnails are drawn from the files as they are now.
     """
-    start_logging(verbose)
     from pipeline.html_report.report_page import write_report
 
     its = write_report(database, output, run_id=run_id, most=most, with_thumbnails=not no_thumbnails)
