@@ -10,7 +10,7 @@ confidences in percent. A word without a box has the width -1, one without a con
 import sys
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from storage.types import BoxPx, PlacedWord, WordRow
 
@@ -71,3 +71,12 @@ def unpack(packed: bytes, text: str) -> list[WordRow]:
             box = (x0, y0, left, y0 + height)
         found.append({"text": name, "box": box, "confidence": None if percent == _NONE else percent / 100})
     return found
+
+
+def around(boxes: Iterable[BoxPx | None]) -> BoxPx | None:
+    """Returns the box around boxes; None where none is known."""
+    known = [box for box in boxes if box is not None]
+    if not known:
+        return None
+    x0, y0, x1, y1 = zip(*known, strict=True)
+    return min(x0), min(y0), max(x1), max(y1)

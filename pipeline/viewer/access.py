@@ -11,10 +11,10 @@ import hmac
 import secrets
 from urllib.parse import parse_qs
 
-from starlette.datastructures import MutableHeaders
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 _ENTRY = "/enter"
 _MOST_ENTRY_BYTES = 1000
@@ -82,11 +82,7 @@ class Access:
 
     async def _entry(self, request: Request) -> Response:
         """Returns a page that leads on, with the token as a cookie, if the form has it."""
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _MOST_ENTRY_BYTES:
-                return _refused()
+        body = await body_of(request, _MOST_ENTRY_BYTES) or b""
         if not self.knows(parse_qs(body.decode("ascii", "replace")).get("token", [""])[0]):
             return _refused()
         response = HTMLResponse(_WELCOME)
@@ -94,29 +90,28 @@ class Access:
         return response
 
 
-class Guard:
-    """Middleware: lets requests in as Access says, and sets the headers of every answer."""
+class Guard(BaseHTTPMiddleware):
+    """Lets requests in as Access says, and sets the headers of every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app, self._access = app, access
+        super().__init__(app)
+        self._access = access
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(self, request: Request, call_next: RequestResponseEndpoint) -> Response:
         """Answers one request."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":  # websockets are not spoken here
-            return
+        response = await self._access.refusal(request) or await call_next(request)
+        response.headers.update(_HEADERS)
+        return response
 
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers[name] = value
-            await send(message)
 
-        refusal = await self._access.refusal(Request(scope, receive))
-        await (refusal or self._app)(scope, receive, send_with_headers)
+async def body_of(request: Request, most_bytes: int) -> bytes | None:
+    """Returns a request's body; None for one that is longer, of which no more is read."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most_bytes:
+            return None
+    return body
 
 
 def _refused() -> Response:

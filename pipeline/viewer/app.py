@@ -19,7 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pipeline.viewer import correcting
-from pipeline.viewer.access import Access, Guard
+from pipeline.viewer.access import Access, Guard, body_of
 from pipeline.viewer.pictures import Pictures, drawing_pool
 from pipeline.viewer.shown_text import level, marked, pieces
 from storage.database import Row, open_for_reading
@@ -95,13 +95,11 @@ class Reader:
         with self._open() as db:
             found = browsing.documents(db, after=after, before=before, limit=_STEP + 1)
             counts, number = browsing.page_counts(db), browsing.num_documents(db)
-        more = len(found) > _STEP
-        found = found[-_STEP:] if before is not None else found[:_STEP]
-        has_next, has_previous = (True, more) if before is not None else (more, after is not None)
+        found, last, first = _step(found, is_first=after is None, is_back=before is not None)
         return self._html(
             "documents.html", documents=found, counts=counts, num_documents=number,
-            next_url=f"/?after={quote(found[-1]['path'])}" if has_next and found else None,
-            previous_url=f"/?before={quote(found[0]['path'])}" if has_previous and found else None,
+            next_url=f"/?after={quote(last['path'])}" if last else None,
+            previous_url=f"/?before={quote(first['path'])}" if first else None,
         )  # fmt: skip
 
     def document(self, request: Request) -> Response:
@@ -130,14 +128,12 @@ class Reader:
         with self._open() as db:
             entries = browsing.pages(db, _FILTERS[status], after=after, before=before, limit=_STEP + 1)
             counts = browsing.page_counts(db)
-        more = len(entries) > _STEP
-        entries = entries[-_STEP:] if before else entries[:_STEP]
-        has_next, has_previous = (True, more) if before else (more, after > 0)
+        entries, last, first = _step(entries, is_first=not after, is_back=before is not None)
         base = f"/pages?status={status}"
         return self._html(
             "pages.html", status=status, entries=entries, counts=counts,
-            next_url=f"{base}&after={entries[-1]['page_id']}" if has_next and entries else None,
-            previous_url=f"{base}&before={entries[0]['page_id']}" if has_previous and entries else None,
+            next_url=f"{base}&after={last['page_id']}" if last else None,
+            previous_url=f"{base}&before={first['page_id']}" if first else None,
         )  # fmt: skip
 
     def search(self, request: Request) -> Response:
@@ -202,9 +198,8 @@ class Reader:
 
     def _correct(self, request: Request, form: Mapping[str, str]) -> Response:
         page, text, name = self._found(request), form.get("text", ""), form.get("name", "")
-        attempt = form.get("attempt", "")
         try:
-            correcting.save(self._settings.database, page, text, name, _whole(attempt))
+            correcting.save(self._settings.database, page, text, name, _whole(form.get("attempt", "")))
         except StorageError as error:  # what was written must not be lost
             return self._page(request, page, code=409, problem=str(error), draft=text, name=name)
         response = RedirectResponse(f"/page/{page['page_id']}", 303)
@@ -237,11 +232,8 @@ class Reader:
         """Returns a form that may change something."""
         if self._settings.read_only:
             raise HTTPException(403, "This reader was started with --read-only.")
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > correcting.MOST_BYTES:
-                raise HTTPException(413, "The text is too long.")
+        if (body := await body_of(request, correcting.MOST_BYTES)) is None:
+            raise HTTPException(413, "The text is too long.")
         try:
             form = correcting.form_of(body)
         except ValueError:
@@ -266,6 +258,14 @@ class Reader:
         names = {"database": Path(self._settings.database).name, "read_only": self._settings.read_only}
         html = self._templates.get_template(template).render({**names, "query": "", **values})
         return HTMLResponse(html, code)
+
+
+def _step(found: list[Row], *, is_first: bool, is_back: bool) -> tuple[list[Row], Row | None, Row | None]:
+    """Returns what is listed of one row more than a step has, and the rows after and before which others are."""
+    rows = found[-_STEP:] if is_back else found[:_STEP]
+    more = len(found) > _STEP
+    has_next, has_previous = (True, more) if is_back else (more, not is_first)
+    return rows, rows[-1] if has_next and rows else None, rows[0] if has_previous and rows else None
 
 
 def _words(page: Row, text: str) -> list[WordRow]:

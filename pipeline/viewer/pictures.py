@@ -13,7 +13,6 @@ from pipeline.types import FileStamp, Kind, Page
 from storage.database import Row
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
-from storage.types import PageError
 
 # The widths that pages are drawn in: few, so that what is kept fits screens of any size.
 WIDTHS_PX = (240, 800, 1200, 1800, 2600)
@@ -52,8 +51,9 @@ class Pictures:
         lock = self._drawing.setdefault(key, asyncio.Lock())
         try:
             async with lock, self._turn:
-                if (found := self._from_cache(key)) is not None:
-                    return found
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
                 if await is_gone():
                     return "Nobody waits for it."
                 return await self._draw(page, key)
@@ -75,13 +75,10 @@ class Pictures:
                 if found.stamp is not None:
                     self._stamps[path, sha256] = found.stamp
                 return found.jpeg
-            reason = _sentence(found)
+            reason = (
+                _CHANGED if found.category == "changed" else f"The page cannot be drawn: {found.message}."
+            )
         return reason
-
-    def _from_cache(self, key: _Key) -> bytes | None:
-        if (found := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
-        return found
 
     def _keep(self, key: _Key, jpeg: bytes) -> None:
         self._kept[key] = jpeg
@@ -93,9 +90,3 @@ class Pictures:
 def drawing_pool(passwords: tuple[str, ...] = ()) -> WorkerPool:
     """Returns the processes that draw; a context manager that starts and ends them. passwords: of encrypted PDFs."""
     return WorkerPool(max_workers=_WORKERS, render=RenderSettings(passwords=passwords))
-
-
-def _sentence(error: PageError) -> str:
-    if error.category == "changed":
-        return _CHANGED
-    return f"The page cannot be drawn: {error.message}."

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from storage.queries.browsing import MATCH_MARKS
 from storage.types import WordRow
@@ -14,42 +13,23 @@ _MATCH = re.compile(f"{_OPEN}([^{_OPEN}{_CLOSE}]*){_CLOSE}")
 _SURE, _FAIR = 0.95, 0.8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A word, or the white space between two. box: "x0 y0 x1 y1" in page pixels, "" where it is not known.
+def pieces(text: str, words: Sequence[WordRow]) -> Iterator[dict[str, object]]:
+    """Yields the whole text in pieces: words, and the white space between two. words: those of text.split(), or none.
 
-    level: "low", "fair" or "sure"; "" where the confidence is not known. percent: the confidence, None if unknown.
+    box: "x0 y0 x1 y1" in page pixels, "" where it is not known. level: "low", "fair" or "sure"; "" where the confidence
+    is not known. percent: the confidence, None if unknown.
     """
-
-    text: str
-    is_word: bool
-    box: str = ""
-    level: str = ""
-    percent: int | None = None
-
-
-def pieces(text: str, words: Sequence[WordRow]) -> Iterator[Piece]:
-    """Yields the whole text in pieces. words: those of text.split(), in its order, or none."""
     left = iter(words)
-    for part in _SPACES.split(text):
-        if not part:
-            continue
-        if part.isspace():
-            yield Piece(text=part, is_word=False)
-        else:
-            yield _piece(part, next(left, None))
-
-
-def _piece(part: str, word: WordRow | None) -> Piece:
-    if word is None:
-        return Piece(text=part, is_word=True)
-    return Piece(
-        text=part,
-        is_word=True,
-        box="" if word["box"] is None else " ".join(map(str, word["box"])),
-        level=level(word["confidence"]),
-        percent=None if word["confidence"] is None else round(100 * word["confidence"]),
-    )
+    for part in filter(None, _SPACES.split(text)):
+        word = None if part.isspace() else next(left, None)
+        box, sure = (word["box"], word["confidence"]) if word is not None else (None, None)
+        yield {
+            "text": part,
+            "is_word": not part.isspace(),
+            "box": "" if box is None else " ".join(map(str, box)),
+            "level": level(sure),
+            "percent": None if sure is None else round(100 * sure),
+        }
 
 
 def level(confidence: float | None) -> str:

@@ -36,7 +36,7 @@ class DocumentNames:
     def __init__(self, db: Database, form: Format) -> None:
         self._form = form
         longest = f".000000{form.ending}" if form.one_file == "page" else form.ending
-        if form.write_figures is not None and not form.embeds_figures:
+        if form.figures == "beside":
             longest = max(longest, ".figures", key=len)
         self._most_bytes = LONGEST_BYTES - len(longest)
         self._others: dict[tuple[str, str | None], str] = {}

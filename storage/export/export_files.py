@@ -15,7 +15,7 @@ from sqlite_utils import Database
 from storage.database import database_path, explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
 from storage.export.document_names import DocumentNames
-from storage.export.figures import Draw, FiguresBeside, FiguresWithin, Place, partial_path
+from storage.export.figures import Draw, FiguresBeside, FiguresWithin, partial_path
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
@@ -114,11 +114,21 @@ def _write_document(
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         kept.refuse(os.path.realpath(target), target)
-        if form.write_figures is None or draw is None:
-            done.pages += replace_file(target, form, partial(form.write_document or form.write, pages))
+        write = partial(form.write_document or form.write, pages)
+        if form.figures is None or draw is None:
+            done.pages += replace_file(target, form, write)
         else:
-            figures = f"{stem}.figures"
-            _with_figures(form, form.write_figures, pages, target, figures, draw, kept, done)
+            within = form.figures == "within"
+            with (
+                FiguresWithin(draw)
+                if within
+                else FiguresBeside(draw, f"{stem}.figures", kept.refuse) as figures
+            ):
+                # Figures appear just before their document does.
+                done.pages += replace_file(target, form, partial(write, place=figures.place), figures.keep)
+            done.figures += figures.number
+            if (line := figures.shortfall()) is not None:
+                done.undrawn.append(line)
         done.files += 1
     except NotExportedError as error:
         done.left_out.append(str(error))
@@ -126,30 +136,6 @@ def _write_document(
         if error.errno not in _NAME_FAULTS:
             raise _unwritable(target, error) from error
         done.left_out.append(f"{target}: cannot be written: {error.strerror}")
-
-
-def _with_figures(
-    form: Format,
-    write: Callable[[Iterable[PageRow], Any, Place], int],
-    pages: Iterable[PageRow],
-    target: str,
-    folder: str,
-    draw: Draw,
-    kept: "_Kept",
-    done: Written,
-) -> None:
-    """Writes a document whose figures appear just before it does."""
-    with FiguresWithin(draw) if form.embeds_figures else FiguresBeside(draw, folder, kept.refuse) as figures:
-
-        def written(stream: IO[Any]) -> int:
-            number = write(pages, stream, figures.place)
-            figures.keep()
-            return number
-
-        done.pages += replace_file(target, form, written)
-        done.figures += figures.number
-        if (line := figures.shortfall()) is not None:
-            done.undrawn.append(line)
 
 
 class _Kept:
@@ -182,12 +168,18 @@ def _opened(path: str, form: Format) -> IO[Any]:
     return open(path, "wb") if form.is_binary else open(path, "w", encoding="utf-8", newline="\n")
 
 
-def replace_file(target: str, form: Format, write: Callable[[IO[Any]], int]) -> int:
-    """Writes a file that appears whole in the target's place, and returns what `write` did. Raises: OSError."""
+def replace_file(
+    target: str, form: Format, write: Callable[[IO[Any]], int], written: Callable[[], None] = lambda: None
+) -> int:
+    """Writes a file that appears whole in the target's place, and returns what `write` did.
+
+    written: is called once all is written, before it appears. Raises: OSError, and what these raise.
+    """
     partial_file = partial_path(target)
     try:
         with _opened(partial_file, form) as stream:
             number = write(stream)
+        written()
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(target, partial_file)
         os.replace(partial_file, target)

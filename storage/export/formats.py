@@ -7,15 +7,7 @@ from typing import IO, Any, Literal, TextIO
 
 from sqlite_utils import Database
 
-from storage.export import (
-    csv_tables,
-    doctags,
-    html,
-    markdown,
-    parquet,
-    templated,
-)
-from storage.export.figures import Place
+from storage.export import csv_tables, doctags, html, markdown, parquet, templated
 from storage.export.rows import PageRow, export_rows, shortfall
 from storage.export.selection import Selection
 from storage.strings.printable import one_line
@@ -27,19 +19,18 @@ class Format:
 
     ending: what a document's file is called after its own name. one_file: what a file holds: all pages of an export,
     or a document's if so asked ("all"); a document's pages ("document"); a page ("page"). with_words: whether it says
-    where words stand. write_figures: writes a document's pages with what draws their figures; None for formats without.
-    embeds_figures: whether a figure's URL is to hold the figure itself. write_document: writes the pages of a document
-    into a file of its own, where that differs.
+    where words stand. write_document: writes the pages of a document into a file of its own, where that differs.
+    figures: whether they are files beside a document's or within it, by a URL that holds the figure itself; what writes
+    a document is then also given what draws them. None for formats without.
     """
 
-    write: Callable[[Iterable[PageRow], Any], int]
+    write: Callable[..., int]
     ending: str
     one_file: Literal["all", "document", "page"] = "all"
     with_words: bool = False
     is_binary: bool = False
-    write_figures: Callable[[Iterable[PageRow], Any, Place], int] | None = None
-    embeds_figures: bool = False
-    write_document: Callable[[Iterable[PageRow], Any], int] | None = None
+    write_document: Callable[..., int] | None = None
+    figures: Literal["beside", "within"] | None = None
 
 
 def _write_jsonl(rows: Iterable[PageRow], stream: TextIO) -> int:
@@ -68,21 +59,9 @@ def _write_text(rows: Iterable[PageRow], stream: TextIO) -> int:
 
 FORMATS = {
     "jsonl": Format(write=_write_jsonl, ending=".jsonl", with_words=True),
-    "md": Format(
-        write=markdown.write,
-        ending=".md",
-        write_document=markdown.write_joined,
-        write_figures=markdown.write_joined,
-    ),
+    "md": Format(write=markdown.write, ending=".md", write_document=markdown.write_joined, figures="beside"),
     "txt": Format(write=_write_text, ending=".txt"),
-    "html": Format(
-        write=html.write,
-        ending=".html",
-        one_file="document",
-        with_words=True,
-        write_figures=html.write,
-        embeds_figures=True,
-    ),
+    "html": Format(write=html.write, ending=".html", one_file="document", with_words=True, figures="within"),
     "csv": Format(write=csv_tables.write, ending=".csv"),
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
     "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),

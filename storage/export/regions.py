@@ -1,11 +1,12 @@
 """Parts a page into its regions, their lines and the words of those, for formats that say where text stands."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from storage.export.rows import PageRow
 from storage.types import BoxPx, WordRow
+from storage.words import around
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +64,3 @@ def _lines(text: str, words: Iterator[WordRow]) -> Iterator[TextLine]:
     for line in text.split("\n"):
         if own := tuple(islice(words, len(line.split()))):
             yield TextLine(words=own, box=around(word["box"] for word in own))
-
-
-def around(boxes: Iterable[BoxPx | None]) -> BoxPx | None:
-    """Returns the box around boxes; None where none is known."""
-    known = [box for box in boxes if box is not None]
-    if not known:
-        return None
-    x0, y0, x1, y1 = zip(*known, strict=True)
-    return min(x0), min(y0), max(x1), max(y1)

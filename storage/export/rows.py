@@ -12,7 +12,7 @@ from storage.database import database_path, explained
 from storage.export.selection import Selection, prepare, selected
 from storage.strings.printable import one_line
 from storage.types import BoxPx, WordRow
-from storage.words import unpack
+from storage.words import around, unpack
 
 
 class BlockRow(TypedDict):
@@ -192,9 +192,8 @@ def _boxes(old: Sequence[WordRow], new: Sequence[str]) -> list[BoxPx | None]:
     if len(old) == len(new):
         return boxes
     known = [box for box in boxes if box is not None]
-    if len(new) == 1 and known and len(known) == len(old):
-        x0, y0, x1, y1 = zip(*known, strict=True)
-        return [(min(x0), min(y0), max(x1), max(y1))]
+    if len(new) == 1 and len(known) == len(old):
+        return [around(known)]
     if len(old) == 1 and known:
         return list(_parted(known[0], new))
     return [None] * len(new)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
-from storage.database import database_path, explained
+from storage.database import database_path, number_of
 from storage.errors import SelectionError
 from storage.lock import is_locked
 
@@ -116,19 +116,16 @@ def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
 
 
 def _last_run(db: Database) -> Since:
-    path = database_path(db)
-    alive = is_locked(path)
-    with explained(path):
-        (number,) = db.conn.execute(
-            "SELECT max(id) FROM runs WHERE state <> 'running' OR NOT ?", (alive,)
-        ).fetchone()
+    alive = is_locked(database_path(db))
+    number = number_of(
+        db, "SELECT coalesce(max(id), 0) FROM runs WHERE state <> 'running' OR NOT ?", (alive,)
+    )
     # A database without such a run has nothing new.
-    return Since(first_run=1, last_run=0) if number is None else Since(first_run=number, last_run=number)
+    return Since(first_run=number or 1, last_run=number)
 
 
 def _from_run(db: Database, number: int) -> Since:
-    with explained(database_path(db)):
-        (last,) = db.conn.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()
+    last = number_of(db, "SELECT coalesce(max(id), 0) FROM runs")
     if not 1 <= number <= last:
         raise SelectionError(f"there is no run {number}; the last is {last}, `ocrbatch status` lists them")
     return Since(first_run=number)

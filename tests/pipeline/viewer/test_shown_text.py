@@ -12,13 +12,15 @@ from storage.types import WordRow
 def test_pieces_are_the_text_and_its_words(text: str) -> None:
     words = [WordRow(text=word, box=(i, 0, i + 1, 1), confidence=None) for i, word in enumerate(text.split())]
     found = list(pieces(text, words))
-    assert "".join(piece.text for piece in found) == text
-    assert [piece.text for piece in found if piece.is_word] == text.split()
-    assert [piece.box for piece in found if piece.is_word] == [f"{i} 0 {i + 1} 1" for i in range(len(words))]
+    assert "".join(piece["text"] for piece in found) == text
+    assert [piece["text"] for piece in found if piece["is_word"]] == text.split()
+    assert [piece["box"] for piece in found if piece["is_word"]] == [
+        f"{i} 0 {i + 1} 1" for i in range(len(words))
+    ]
 
 
 def test_words_without_places_are_words_all_the_same() -> None:
-    assert [(piece.text, piece.box, piece.level) for piece in pieces("a b", [])] == [
+    assert [(piece["text"], piece["box"], piece["level"]) for piece in pieces("a b", [])] == [
         ("a", "", ""), (" ", "", ""), ("b", "", ""),
     ]  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_every_document_has_a_file_of_its_own(
     assert (
         len(files)
         == len({name.casefold() for name in files})
-        == done.files + (0 if form.embeds_figures else done.figures)
+        == done.files + (0 if form.figures == "within" else done.figures)
     )
     assert len({text for name, text in files.items() if not name.endswith(".jpg")}) == len(names)
     again, of_one = exported(
@@ -104,7 +104,7 @@ def test_a_name_that_somebody_chose_to_be_the_other_is_not_shared_either(path: P
 @pytest.mark.parametrize("name", ["m" * 251 + ".pdf", "é" * 125 + "a.pdf", "\udce9" * 251 + ".pdf"])
 def test_a_long_name_costs_no_document(name: str, form: Format, path: Path, tmp_path: Path) -> None:
     done, files = exported(filled(path, "a first.pdf", name, "z last.pdf"), tmp_path / "out", form)
-    figures = 0 if form.embeds_figures else done.figures
+    figures = 0 if form.figures == "within" else done.figures
     assert (done.files, done.left_out, len(files)) == (3, [], 3 + figures)
     assert max(len(os.fsencode(part)) for name in files for part in name.split("/")) <= 255
     assert len(done.renamed) == (0 if form is SEARCHABLE and "\udce9" not in name else 1)

@@ -194,7 +194,7 @@ def test_a_document_that_is_not_written_leaves_no_figures(filled: Path, tmp_path
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        exported_files(filled, tmp_path / "out", replace(FORMATS["md"], write_figures=interrupted))
+        exported_files(filled, tmp_path / "out", replace(FORMATS["md"], write_document=interrupted))
     assert files(tmp_path / "out") == []
     assert os.listdir(tmp_path / "out" / "x") == []
 
