@@ -48,7 +48,7 @@ def open_for_writing(path: str) -> Database:
             db.conn.execute("PRAGMA synchronous = NORMAL")
             # A step may rebuild a table: dropping the old one must not delete the rows that refer to it.
             db.conn.execute("PRAGMA foreign_keys = OFF")
-            _bring_up_to_date(db)
+            _bring_up_to_date(db, path)
             db.conn.execute("PRAGMA foreign_keys = ON")
         except BaseException:
             db.close()
@@ -145,12 +145,19 @@ def transaction(db: Database, path: str) -> Iterator[sqlite3.Connection]:
 
 @contextlib.contextmanager
 def snapshot(db: Database) -> Iterator[None]:
-    """Has all that is read in the block come from one state of the database, while a run goes on writing."""
-    db.conn.execute("BEGIN")
-    try:
+    """Has all that is read in the block come from one state of the database, while a run goes on writing.
+
+    Nothing of what it writes, to temporary tables, stays. Within another such block it does nothing.
+    """
+    if db.conn.in_transaction:
         yield
-    finally:
-        db.conn.execute("COMMIT")
+        return
+    with explained(database_path(db)):
+        db.conn.execute("BEGIN")
+        try:
+            yield
+        finally:
+            db.conn.execute("ROLLBACK")
 
 
 @contextlib.contextmanager
@@ -281,7 +288,7 @@ def _check_ours(db: Database, path: str) -> None:
         )
 
 
-def _bring_up_to_date(db: Database) -> None:
+def _bring_up_to_date(db: Database, path: str) -> None:
     """Creates the schema, or takes the steps to it. One transaction: a file is ours and complete, or as it was."""
     version = number_of(db, "PRAGMA user_version")
     if version == schema.VERSION:
@@ -290,8 +297,7 @@ def _bring_up_to_date(db: Database) -> None:
     db.conn.create_function(
         "search_lines", 1, lambda text: None if text is None else search_lines(text), deterministic=True
     )
-    db.conn.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(db, path):
         for kind, name in _MADE_ANEW.findall(schema.VIEWS + schema.TRIGGERS):
             db.conn.execute(f"DROP {kind} IF EXISTS {name}")
         for script in steps or [schema.TABLES]:
@@ -302,8 +308,3 @@ def _bring_up_to_date(db: Database) -> None:
         db.executescript(schema.TRIGGERS)
         db.conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID}")
         db.conn.execute(f"PRAGMA user_version = {schema.VERSION}")
-        db.conn.execute("COMMIT")
-    except BaseException:
-        if db.conn.in_transaction:
-            db.conn.execute("ROLLBACK")
-        raise

@@ -7,7 +7,7 @@ from itertools import chain
 from sqlite_utils import Database
 
 from pipeline.html_report.advice import Advice, advice_for, advice_for_file
-from storage.database import Row, database_path, explained, snapshot
+from storage.database import Row, database_path, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, statistics
 from storage.queries.statistics import RunStatus
@@ -31,7 +31,7 @@ def gather(db: Database, run_id: int | None, *, most: int) -> Row:
     Raises: SelectionError where there is no such run; StorageError.
     """
     path = database_path(db)
-    with explained(path), snapshot(db):
+    with snapshot(db):
         runs = statistics.runs(db)
         run = _chosen(runs, run_id, path)
         config, versions = db.conn.execute(

@@ -6,15 +6,14 @@ need no more memory than a few.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 from sqlite_utils import Database
 
-from storage.database import Row, database_path, explained
+from storage.database import Row, number_of, pairs, snapshot
 from storage.errors import SelectionError
 
 
@@ -63,15 +62,15 @@ def compare(before: Side, after: Side, *, limit: int = 20) -> Comparison:
     Of what both sides have now: neither changes meanwhile. One document's pages are in memory at a time, and the lists.
     """
     for side in (before, after):
-        _check_run(side)
-    with closing(sqlite3.connect("")) as found, _snapshot(before.db), _snapshot(after.db):
+        if side.run_id is not None and not number_of(
+            side.db, "SELECT count(*) FROM runs WHERE id = ?", (side.run_id,)
+        ):
+            raise SelectionError(f"there is no run {side.run_id}; `ocrbatch status` lists them")
+    with closing(sqlite3.connect("")) as found, snapshot(before.db), snapshot(after.db):
         found.executescript(_TABLES)
         for name, side in (("first", before), ("second", after)):
-            with explained(database_path(side.db)):
-                documents = side.db.conn.execute(
-                    _CURRENT if side.run_id is None else _OF_RUN, {"run": side.run_id}
-                )
-                found.executemany(_ADD.format(side=name), documents)
+            sql = _CURRENT if side.run_id is None else _OF_RUN
+            found.executemany(_ADD.format(side=name), side.db.conn.execute(sql, {"run": side.run_id}))
         num_same = 0
         for first, place, path, second, other_place, other_path in found.execute(_MATCHED):
             pages, others = _pages(before, first), _pages(after, second)
@@ -143,15 +142,6 @@ def _difference(before: Side, page: _Page, after: Side, other: _Page) -> float:
     return float(Levenshtein.normalized_distance(" ".join(first.split()), " ".join(second.split())))
 
 
-def _check_run(side: Side) -> None:
-    if side.run_id is None:
-        return
-    with explained(database_path(side.db)):
-        row = side.db.conn.execute("SELECT 1 FROM runs WHERE id = ?", (side.run_id,)).fetchone()
-    if row is None:
-        raise SelectionError(f"there is no run {side.run_id}; `ocrbatch status` lists them")
-
-
 def _text(side: Side, attempt: int | None) -> str | None:
     if attempt is None:
         return None
@@ -170,26 +160,11 @@ def _stages(side: Side) -> dict[str, float]:
     which = (
         "run_id = :run" if side.run_id is not None else "attempt_id IN (SELECT current_attempt_id FROM pages)"
     )
-    with explained(database_path(side.db)):
-        rows = side.db.conn.execute(
-            f"SELECT stage, sum(share_s) / count(DISTINCT attempt_id) FROM timings WHERE {which}"
-            " GROUP BY stage ORDER BY min(id)",
-            {"run": side.run_id},
-        )
-        return dict(rows.fetchall())
-
-
-@contextmanager
-def _snapshot(db: Database) -> Iterator[None]:
-    if db.conn.in_transaction:  # both sides are one connection
-        yield
-        return
-    with explained(database_path(db)):
-        db.conn.execute("BEGIN")
-    try:
-        yield
-    finally:
-        db.conn.execute("ROLLBACK")
+    sql = (
+        f"SELECT stage, sum(share_s) / count(DISTINCT attempt_id) FROM timings WHERE {which}"
+        " GROUP BY stage ORDER BY min(id)"
+    )
+    return pairs(side.db, sql, {"run": side.run_id})
 
 
 _TABLES = (

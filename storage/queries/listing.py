@@ -60,7 +60,7 @@ def most_urgent(db: Database, most: int) -> tuple[list[FileStatus], int, int]:
 
 def urgent_first(db: Database) -> Iterator[FileStatus]:
     """Yields all files from one snapshot: by path those that need a look, then the others."""
-    with explained(database_path(db)), snapshot(db):
+    with snapshot(db):
         for wanted in (True, False):
             yield from (file for file in file_statuses(db) if bool(file.urgency) is wanted)
 

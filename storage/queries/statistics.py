@@ -80,7 +80,7 @@ class Status:
 def status(db: Database) -> Status:
     """Returns everything `ocrbatch status` shows, from one snapshot."""
     path = database_path(db)
-    with explained(path), snapshot(db):
+    with snapshot(db):
         return Status(
             database=path,
             runs=runs(db),

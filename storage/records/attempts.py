@@ -12,6 +12,12 @@ from storage.strings.text import Block, content_sha256, storable, text_sha256
 from storage.types import DONE_STATUSES, PageRecord, StageTiming
 from storage.words import packed_for
 
+# Columns that hold what the record has under the same name.
+_AS_THEY_ARE = (
+    "settings_hash", "status", "seconds", "confidence", "num_tokens", "width_px", "height_px", "dpi", "rung", "source",
+    "rotation_deg", "layer_agreement", "script",
+)  # fmt: skip
+
 
 def record(
     conn: sqlite3.Connection,
@@ -137,26 +143,13 @@ def _insert_attempt(
     blocks: list[Block] = [
         (storable(block.label), *(block.box_px or (None,) * 4), storable(block.text)) for block in page.blocks
     ]
-    values = {
+    values = {name: getattr(page, name) for name in _AS_THEY_ARE} | {
         "page_id": page_id,
         "run_id": run_id,
-        "settings_hash": page.settings_hash,
-        "status": page.status,
         "error_stage": None if error is None else error.stage,
         "error_category": None if error is None else error.category,
         "error_message": None if error is None else storable(error.message),
         "finished_at": finished_at,
-        "seconds": page.seconds,
-        "confidence": page.confidence,
-        "num_tokens": page.num_tokens,
-        "width_px": page.width_px,
-        "height_px": page.height_px,
-        "dpi": page.dpi,
-        "rung": page.rung,
-        "source": page.source,
-        "rotation_deg": page.rotation_deg,
-        "layer_agreement": page.layer_agreement,
-        "script": page.script,
         "doubt": None if page.doubt is None else storable(page.doubt),
         "text_sha256": None if text is None else text_sha256(text),
         "content_sha256": content_sha256(text, markdown, blocks),

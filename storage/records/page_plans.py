@@ -32,9 +32,8 @@ def plan(
     )
     if force:
         return in_flight.set_apart(conn, document, PagePlan(to_read=tuple(wanted), done=(), given_up=()))
-    history = history_of(conn, document, settings_hash, retry_failed=retry_failed)
-    found = _sorted(wanted, history, attempt_limit, retry_failed)
-    _adopt(conn, [history[1][index] for index in found.done], settings_hash)
+    found, attempts = _sorted(conn, document, wanted, settings_hash, attempt_limit, retry_failed)
+    _adopt(conn, [attempts[index] for index in found.done], settings_hash)
     quarantine(conn, document, found.given_up)
     in_flight.end_pages(conn, document, (*found.done, *found.given_up))
     return in_flight.set_apart(conn, document, _judged(conn, document, found))
@@ -58,26 +57,28 @@ def foresee(
     row = conn.execute("SELECT id FROM documents WHERE sha256 = ?", (sha256,)).fetchone()
     if row is None or force:
         return PagePlan(to_read=tuple(wanted), done=(), given_up=())
-    document = int(row[0])
-    history = history_of(conn, document, settings_hash, retry_failed=retry_failed)
-    found = _sorted(wanted, history, attempt_limit, retry_failed)
-    return _judged(conn, document, found)
+    found, _ = _sorted(conn, int(row[0]), wanted, settings_hash, attempt_limit, retry_failed)
+    return _judged(conn, int(row[0]), found)
 
 
 def _sorted(
+    conn: sqlite3.Connection,
+    document: int,
     wanted: Sequence[int],
-    history: tuple[dict[int, int], dict[int, int]],
+    settings_hash: str,
     attempt_limit: int,
     retry_failed: bool,
-) -> PagePlan:
-    tried, done = history
+) -> tuple[PagePlan, dict[int, int]]:
+    """Returns the pages to read, done and given up, and the attempts that count of all that are done."""
+    tried, done = history_of(conn, document, settings_hash, retry_failed=retry_failed)
     open_ = [index for index in wanted if index not in done]
     given_up = [index for index in open_ if tried.get(index, 0) >= attempt_limit and not retry_failed]
-    return PagePlan(
+    plan = PagePlan(
         to_read=tuple(sorted(set(open_) - set(given_up))),
         done=tuple(index for index in wanted if index in done),
         given_up=tuple(given_up),
     )
+    return plan, done
 
 
 def history_of(

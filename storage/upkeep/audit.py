@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sqlite_utils import Database
 
-from storage.database import Row, database_path, explained, rows
+from storage.database import Row, database_path, rows, snapshot
 from storage.lock import is_locked
 from storage.strings.text import stored_content_sha256
 from storage.types import FINE_STATUSES
@@ -48,22 +48,18 @@ def audit(db: Database) -> Audit:
     path = database_path(db)
     checked: dict[str, int] = {}
     found: list[tuple[str, str, str]] = []
-    with explained(path):
-        conn = db.conn
-        conn.create_function(
-            "sha256_of_bytes", 1, lambda content: hashlib.sha256(content).hexdigest(), deterministic=True
-        )
-        conn.execute("BEGIN")
-        try:
-            for name, (size, check) in _CHECKS.items():
-                try:
-                    checked[name] = int(conn.execute(size).fetchone()[0])
-                    found += [(name, *problem) for problem in check(conn)]
-                except sqlite3.DatabaseError as error:
-                    found.append((name, f"cannot be checked: {error}", _RESTORE))
-            notes = _killed(conn, path)
-        finally:
-            conn.execute("ROLLBACK")
+    conn = db.conn
+    conn.create_function(
+        "sha256_of_bytes", 1, lambda content: hashlib.sha256(content).hexdigest(), deterministic=True
+    )
+    with snapshot(db):
+        for name, (size, check) in _CHECKS.items():
+            try:
+                checked[name] = int(conn.execute(size).fetchone()[0])
+                found += [(name, *problem) for problem in check(conn)]
+            except sqlite3.DatabaseError as error:
+                found.append((name, f"cannot be checked: {error}", _RESTORE))
+        notes = _killed(conn, path)
     problems = [
         Problem(check=name, message=message, remedy=remedy.replace("DATABASE", shlex.quote(path)))
         for name, message, remedy in found
