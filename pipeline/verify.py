@@ -10,7 +10,6 @@ import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 
 from sqlite_utils import Database
@@ -27,6 +26,7 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
 from pipeline.types import Document
 from storage.database import Row, open_for_reading
+from storage.records.files import gone
 from storage.strings.text import real_path
 from storage.strings.urls import is_url
 from storage.upkeep.audit import Audit, Problem, audit, listed_files
@@ -95,7 +95,7 @@ class Verification(Audit):
 
 def verify(database: str, *, with_files: bool = True) -> Verification:
     """Verifies a database as of one moment; a run may go on meanwhile. Raises: StorageError."""
-    with closing(open_for_reading(database)) as db:
+    with open_for_reading(database) as db:
         files = listed_files(db) if with_files else []
         found = audit(db)
         config = last_config(db)
@@ -196,11 +196,4 @@ def _present(stored: str) -> str | None:
     """Returns the file's path, or None if it is known to be gone; a link loop, for example, is not gone."""
     if is_url(stored):
         return None if are_gone([stored], Listings(_LISTING_S)) else stored
-    path = real_path(stored)
-    try:
-        os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        pass
-    return path
+    return None if gone([(0, stored)]) else real_path(stored)

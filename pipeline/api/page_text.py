@@ -6,6 +6,7 @@ Torch-free.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ocr.types import ParsedText
 from pipeline.types import PageResult
 from storage.export.rows import PageRow
 
@@ -133,23 +134,20 @@ def of_row(row: PageRow) -> PageText:
 
 def of_result(result: PageResult) -> PageText:
     """Returns a page as a run has just read it."""
-    parsed, error = result.parsed, result.error
+    parsed, error = result.parsed or ParsedText(text="", markdown=""), result.error
     return PageText(
         path=result.page.path,
         number=result.page.page_number,
         status=result.status,
-        text="" if parsed is None else parsed.text,
-        markdown="" if parsed is None else parsed.markdown,
+        text=parsed.text,
+        markdown=parsed.markdown,
         confidence=result.confidence,
         problem=result.doubt if error is None else error.message,
         blocks=tuple(
             Block(label=one.label, text=one.text, box=one.box_px, confidence=one.confidence)
-            for one in (parsed.blocks if parsed else ())
+            for one in parsed.blocks
         ),
-        words=tuple(
-            Word(text=one.text, box=one.box_px, confidence=one.confidence)
-            for one in (parsed.words if parsed else ())
-        ),
+        words=tuple(Word(text=one.text, box=one.box_px, confidence=one.confidence) for one in parsed.words),
         width_px=result.width_px,
         height_px=result.height_px,
         dpi=result.dpi,

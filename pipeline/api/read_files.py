@@ -4,7 +4,6 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pipeline.api.page_text import Document, PageText, Summary, of_result, of_row
@@ -125,7 +124,7 @@ def _document(database: str, name: str) -> Document:
     from storage.export.rows import export_rows
     from storage.queries.listing import file_statuses
 
-    with closing(open_for_reading(database)) as db:
+    with open_for_reading(database) as db:
         files = list(file_statuses(db))
         pages = tuple(map(of_row, export_rows(db, with_words=True)))
     if not files:  # filtered out by ingest.include or exclude

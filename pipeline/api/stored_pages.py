@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from typing import Any
 
 from sqlite_utils import Database
@@ -36,7 +35,7 @@ def results(
     Raises, when the first page is asked for: DatabaseNotFoundError and other kinds of StorageError where the database
     cannot be read, SelectionError where a value selects nothing that there could be.
     """
-    with closing(open_for_reading(os.fspath(db))) as database:
+    with open_for_reading(os.fspath(db)) as database:
         chosen = selection(
             database,
             path=path,

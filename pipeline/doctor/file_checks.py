@@ -10,7 +10,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from huggingface_hub import constants, snapshot_download
@@ -214,7 +214,7 @@ def _existing(path: str) -> Iterator[Finding]:
             _WHAT, f"{path} is read-only for this user", "change its permissions, or choose another --db"
         )
     try:
-        with closing(open_for_reading(path)) as db:
+        with open_for_reading(path) as db:
             yield ok("schema", f"version {db.conn.execute('PRAGMA user_version').fetchone()[0]}")
             yield _integrity(db.conn, path)
     except StorageError as error:

@@ -6,7 +6,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
@@ -147,7 +146,7 @@ def _result(database: str) -> tuple[str, str, str | None]:
     from storage.database import open_for_reading
     from storage.export.rows import export_rows
 
-    with closing(open_for_reading(database)) as db:
+    with open_for_reading(database) as db:
         row = next(export_rows(db))
     error = row["error"]
     return row["status"], row["text"] or "", None if error is None else error["message"]

@@ -5,16 +5,12 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 
-from sqlite_utils import Database
-
 from pipeline.export.searchable_export import all_formats
 from pipeline.ingest.walk import canonical
-from storage.database import database_path, explained, held_for_upkeep, open_for_reading, transaction
+from storage.database import Row, held_for_upkeep, open_for_reading, rows, transaction
 from storage.errors import DatabaseNotFoundError, NotExportedError, StorageError
 from storage.export.document_names import LONGEST_BYTES, parted, stems
 from storage.export.export_files import replace_file
@@ -36,15 +32,6 @@ _ENDED = f"""
     LEFT JOIN attempts a ON a.id = p.current_attempt_id
     WHERE f.last_run_id = (SELECT max(id) FROM runs) AND f.status = 'ok'
     GROUP BY f.id HAVING min(p.status <> 'pending') ORDER BY f.path"""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Ended:
-    path: str
-    sha256: str
-    last: int
-    is_done: int
-    is_new: int
 
 
 class Delivery:
@@ -93,59 +80,56 @@ class Delivery:
     def _write(self) -> None:
         """Writes the PDFs of what has ended, or was read better, since the last time."""
         assert self._pdf_to is not None
-        with closing(open_for_reading(self._database)) as db, all_formats() as formats:
+        with open_for_reading(self._database) as db, all_formats() as formats:
             form = formats["pdf"]
-            for ended in _ended(db):
-                last, target = self._written.get(ended.path, (0, ""))
-                if last == ended.last:
+            for ended in rows(db, _ENDED):
+                last, target = self._written.get(ended["path"], (0, ""))
+                if last == ended["last"]:
                     continue
                 target = target or self._place(self._pdf_to, ended, form.ending)
-                self._written[ended.path] = (ended.last, target)
-                if not ended.is_new and os.path.exists(target):
+                self._written[ended["path"]] = (ended["last"], target)
+                if not ended["is_new"] and os.path.exists(target):
                     continue
-                rows = export_rows(db, Selection(path=ended.path), with_words=True)
+                pages = export_rows(db, Selection(path=ended["path"]), with_words=True)
                 try:
-                    replace_file(target, form, partial(form.write, rows))
+                    replace_file(target, form, partial(form.write, pages))
                 except (NotExportedError, OSError) as error:
-                    self._written[ended.path] = (ended.last, "")
+                    self._written[ended["path"]] = (ended["last"], "")
                     LOGGER.error("no searchable PDF: %s", error)
 
     def _move(self) -> None:
         """Moves the files of documents that were read to their end; of those that were to be PDFs, that are."""
         assert self._move_to is not None
         with held_for_upkeep(self._database) as db:
-            for ended in _ended(db):
-                is_ready = self._pdf_to is None or self._written.get(ended.path, (0, ""))[1]
-                if not ended.is_done or not is_ready or is_url(ended.path):
+            for ended in rows(db, _ENDED):
+                is_ready = self._pdf_to is None or self._written.get(ended["path"], (0, ""))[1]
+                if not ended["is_done"] or not is_ready or is_url(ended["path"]):
                     continue
                 target = self._place(self._move_to, ended)
                 try:
-                    shutil.move(real_path(ended.path), target)
+                    shutil.move(real_path(ended["path"]), target)
                 except OSError as error:
-                    LOGGER.error("%s: cannot be moved to %s: %s", ended.path, target, error.strerror)
+                    LOGGER.error("%s: cannot be moved to %s: %s", ended["path"], target, error.strerror)
                     continue
                 with transaction(db, self._database) as conn:
                     moved = stored_path(canonical(target))
                     conn.execute("DELETE FROM files WHERE path = ?", (moved,))
-                    conn.execute("UPDATE files SET path = ? WHERE path = ?", (moved, ended.path))
+                    conn.execute("UPDATE files SET path = ? WHERE path = ?", (moved, ended["path"]))
 
-    def _place(self, folder: str, ended: _Ended, ending: str = "") -> str:
+    def _place(self, folder: str, ended: Row, ending: str = "") -> str:
         """Returns where to put a document, its folder made. ending: added where the name does not have it."""
-        path = real_path(ended.path)
+        path = real_path(ended["path"])
         root = next(
             (root for root in self._roots if path.startswith(f"{root}{os.sep}")), os.path.dirname(path)
         )
         name = os.path.relpath(path, root)
         stem, last = parted(name, ending or os.path.splitext(name)[1])
-        names = stems(os.path.join(folder, stem), [ended.sha256[:8]], LONGEST_BYTES - len(os.fsencode(last)))
+        names = stems(
+            os.path.join(folder, stem), [ended["sha256"][:8]], LONGEST_BYTES - len(os.fsencode(last))
+        )
         plain, *marked = (f"{name}{last}" for name in names)
         taken = {place for _, place in self._written.values()}
-        is_taken = plain in taken or (os.path.lexists(plain) and (ended.is_new or not ending))
+        is_taken = plain in taken or (os.path.lexists(plain) and (ended["is_new"] or not ending))
         target = marked[0] if marked and is_taken else plain
         os.makedirs(os.path.dirname(target), exist_ok=True)
         return target
-
-
-def _ended(db: Database) -> list[_Ended]:
-    with explained(database_path(db)):
-        return [_Ended(**row) for row in db.query(_ENDED)]

@@ -7,7 +7,6 @@ import base64
 import json
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
 from importlib import resources
 from operator import itemgetter
@@ -96,7 +95,7 @@ def write_report(
     Raises: SelectionError, ExportPathError, StorageError, WorkersError.
     """
     _refuse(path, database)
-    with closing(open_for_reading(database)) as db:
+    with open_for_reading(database) as db:
         figures = gather(db, run_id, most=most)
     pictures = (
         thumbnails(figures["named"], figures["places"], as_stored(figures["config"]))

@@ -247,29 +247,6 @@ def test_database_and_format_have_defaults(
     assert capsys.readouterr().out == explicit
 
 
-def test_export_to_stdout_and_file(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["export", "--db", database, "--format", "jsonl"]) == ExitCode.OK
-    lines = capsys.readouterr().out
-    pages = [json.loads(line) for line in lines.splitlines()]
-    assert [(page["page"], page["status"], page["text"]) for page in pages] == [
-        (1, "ok", TEXT),
-        (2, "blank", ""),
-        (3, "ok", TEXT),
-    ]
-    output = tmp_path / "pages.jsonl"
-    assert main(["export", "--db", database, "--format", "jsonl", "-o", str(output)]) == ExitCode.OK
-    assert output.read_text(encoding="utf-8") == lines
-
-
-def test_an_export_into_a_folder_is_a_file_for_each_document(database: str, tmp_path: Path) -> None:
-    folder = tmp_path / "new"
-    assert main(["export", "--db", database, "--format", "txt", "--out-dir", str(folder)]) == ExitCode.OK
-    assert [path.name for path in folder.iterdir()] == ["a.pdf.txt"]
-    assert (folder / "a.pdf.txt").read_text(encoding="utf-8").count(TEXT) == 2
-    assert main(["export", "--db", database, "--format", "md", "--out-dir", str(folder)]) == ExitCode.OK
-    assert sorted(path.name for path in folder.iterdir()) == ["a.pdf.md", "a.pdf.txt"]
-
-
 def test_what_was_written_is_said_in_a_line(
     database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -365,14 +342,6 @@ def test_a_reader_that_has_seen_enough_is_no_error(database: str) -> None:
     command = f"{sys.executable} -m pipeline.cli export --db {database} --format jsonl | true"
     done = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr == ""
-
-
-@pytest.mark.parametrize("query", ["very good", '"unbalanced', "a-b OR (c", "*", "NEAR/2 ^", ""])
-def test_any_search_is_safe(query: str, database: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["search", "--db", database, "--", query]) == ExitCode.OK
-    printed = capsys.readouterr()
-    assert len(printed.out.splitlines()) == (2 if query == "very good" else 0)
-    assert ("no page holds" in printed.err) == (not printed.out)
 
 
 def test_eval(database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

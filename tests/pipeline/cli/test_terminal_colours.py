@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from tqdm import tqdm
 
-from pipeline.cli.main import main
 from pipeline.reports.progress import Bar
 from storage.records.store import Store
 from tests.storage.sample_records import a_file, a_page, new_run
@@ -36,16 +35,6 @@ def pieces(terminal: int) -> Iterator[bytes]:
     with contextlib.suppress(OSError):
         while piece := os.read(terminal, 1 << 12):
             yield piece
-
-
-@pytest.mark.parametrize("command", COMMANDS[:3], ids=" ".join)
-def test_what_is_no_terminal_gets_no_escape_sequences(
-    database: str, command: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    main([*command, "--db", database])
-    shown = capsys.readouterr()
-    assert "\x1b" not in shown.out + shown.err
-    assert shown.out
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")

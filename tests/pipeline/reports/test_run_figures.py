@@ -22,77 +22,47 @@ WON = PathStats(
 )
 
 
-def lines(**paths: PathStats) -> list[str]:
-    return list(run_lines(None, {name: stats.summary() for name, stats in paths.items()}))
+WRONG = PathStats(hits=5, eager=5, replays=1, replayed_tokens=500, parity_failures=1, nan_traps=2)
+SHORT = PathStats(
+    eager=5,
+    left_out={"640": [3200, 1600], "1024": [256]},
+    split_batches=3,
+    nonfinite_batches=1,
+    skipped_checks=4,
+)
 
 
-def test_a_line_a_path_says_what_became_of_its_views() -> None:
-    assert lines(local=WON) == [
-        "encoder local: 1,204 tiles: 98% replayed, 1% missed, 1% eager; padding 3.2%; "
-        "graphs 1.2 GiB, captured in 8.1 s"
-    ]
-
-
-def test_a_cpu_has_no_graphs_and_a_path_without_views_no_line() -> None:
-    eager = PathStats(eager=31, eager_batches=4, capture_seconds=1e-5, budgets={"1024": []})
-    assert lines(**{"global": eager, "local": PathStats()}) == ["encoder global: 31 views: all eager"]
-
-
-def test_one_is_one() -> None:
-    assert lines(local=PathStats(misses=1)) == ["encoder local: 1 tile: all missed"]
-
-
-def test_few_are_neither_none_nor_all() -> None:
-    (line,) = lines(local=PathStats(hits=999, misses=1))
-    assert line == "encoder local: 1,000 tiles: >99% replayed, <1% missed"
-
-
-def test_what_went_wrong_is_said() -> None:
-    wrong = PathStats(hits=5, eager=5, replays=1, replayed_tokens=500, parity_failures=1, nan_traps=2)
-    assert lines(local=wrong)[0].endswith("padding 0.0%; graphs 1 unlike eager, 2 not finite")
-
-
-def test_what_memory_forbade_is_said() -> None:
-    short = PathStats(
-        eager=5,
-        left_out={"640": [3200, 1600], "1024": [256]},
-        split_batches=3,
-        nonfinite_batches=1,
-        skipped_checks=4,
-    )
-    assert lines(local=short)[0].endswith(
-        "all eager; graphs 3 left out, 4 not compared for lack of memory; "
-        "batches 3 halved for lack of memory, 1 not finite"
-    )
+@pytest.mark.parametrize(
+    ("name", "stats", "line"),
+    [
+        ("local", WON, "1,204 tiles: 98% replayed, 1% missed, 1% eager; padding 3.2%; graphs 1.2 GiB, captured in "
+         "8.1 s"),
+        ("global", PathStats(eager=31, capture_seconds=1e-5, budgets={"1024": []}), "31 views: all eager"),
+        ("local", PathStats(misses=1), "1 tile: all missed"),
+        ("local", PathStats(hits=999, misses=1), "1,000 tiles: >99% replayed, <1% missed"),
+        ("local", WRONG, "10 tiles: 50% replayed, 50% eager; padding 0.0%; graphs 1 unlike eager, 2 not finite"),
+        ("local", SHORT, "5 tiles: all eager; graphs 3 left out, 4 not compared for lack of memory; "
+         "batches 3 halved for lack of memory, 1 not finite"),
+    ],
+)  # fmt: skip
+def test_a_line_a_path_says_what_became_of_its_views(name: str, stats: PathStats, line: str) -> None:
+    found = {name: stats.summary(), "without views": PathStats().summary()}
+    assert list(run_lines(None, found)) == [f"encoder {name}: {line}"]
 
 
 def test_status_shows_them_below_their_run() -> None:
     run = RunStatus(
-        id=7,
-        state="finished",
-        started_at="2026-01-01",
-        finished_at="2026-01-01",
-        seconds=1.0,
-        exit_code=0,
-        model="small",
-        settings_hash="s",
-        num_pages=1,
-        pages_per_s=1.0,
-        counts={},
-        encoder={"local": WON.summary()},
-    )
-    shown = status_lines(
-        Status(
-            database="a.db",
-            runs=[run],
-            pages={},
-            documents={},
-            files={},
-            left_out_pages=0,
-            num_attempts=1,
-            stages=[],
-        )
-    )
+        id=7, state="finished", started_at="2026-01-01", finished_at="2026-01-01", seconds=1.0, exit_code=0,
+        model="small", settings_hash="s", num_pages=1, pages_per_s=1.0, counts={}, encoder={"local": WON.summary()},
+    )  # fmt: skip
+    counts: dict[str, Any] = {
+        "pages": {},
+        "documents": {},
+        "files": {},
+        "left_out_pages": 0,
+        "num_attempts": 1,
+    }
+    shown = status_lines(Status(database="a.db", runs=[run], stages=[], **counts))
     number = next(number for number, line in enumerate(shown) if line.startswith("  7: "))
     assert shown[number + 1].startswith("    encoder local: 1,204 tiles")
 

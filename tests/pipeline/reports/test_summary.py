@@ -66,23 +66,6 @@ def test_lines_say_how_many_pages_documents_have_that_have_none_of_those_asked_f
     assert "none of the pages that were asked for: 1\n  /in/a.pdf: 3 in all\n" in text
 
 
-def test_lines_say_what_the_graphs_took_of_loading() -> None:
-    summary = RunSummary(
-        database="a.db", pages=Counter(ok=1), wall_s=20.0, load_s=15.0, capture_s=12.0, stages=STAGES
-    )
-    assert any(
-        line.endswith("loading the model 15.0 s (encoder graphs 12.0 s of it)")
-        for line in summary.lines(verbose=True)
-    )
-
-
-def test_lines_say_how_long_the_gpu_had_nothing_to_do() -> None:
-    pages = Counter(ok=1)
-    summary = RunSummary(database="a.db", pages=pages, wall_s=20.0, stages=STAGES, gpu_busy=0.97)
-    (line,) = (line for line in summary.lines(verbose=True) if line.startswith("bottleneck"))
-    assert line.endswith("; no kernel ran on the GPU for 3%")
-
-
 @pytest.mark.parametrize(
     ("pages", "stages"),
     [(Counter(ok=1), [use("render", 0.0), use("store", 0.0)]), (Counter(), STAGES)],
@@ -106,14 +89,6 @@ def test_the_database_keeps_the_stages_the_tokens_and_the_gpu() -> None:
     }
 
 
-def test_lines_of_a_stopped_run_say_how_to_go_on() -> None:
-    assert (
-        RunSummary(database="a.db", stopped="SIGTERM")
-        .lines()[0]
-        .startswith("stopped before the end: SIGTERM")
-    )
-
-
 def test_doubtful_pages_are_counted_and_where_the_reasons_are() -> None:
     lines = RunSummary(database="my.db", pages=Counter(ok=3, doubtful=2), num_doubtful_before=1).lines()
     assert "pages: 3 ok, 2 doubtful" in lines
@@ -122,35 +97,36 @@ def test_doubtful_pages_are_counted_and_where_the_reasons_are() -> None:
     assert not any("doubt" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
 
 
-def test_pages_of_low_confidence_are_counted_and_no_fault() -> None:
-    summary = RunSummary(database="a.db", pages=Counter(ok=3), num_low_confidence=2)
-    assert "pages with low confidence: 2" in summary.lines()
-    assert summary.counts()["pages_low_confidence"] == 2
-    assert summary.exit_code == ExitCode.OK
+@pytest.mark.parametrize(
+    ("name", "key", "line"),
+    [
+        ("num_low_confidence", "pages_low_confidence", "pages with low confidence: 2"),
+        ("num_rescued", "pages_rescued", "pages rescued by another reading or the text layer: 2"),
+        ("num_unread", "pages_unread", "pages that needed no reading, as their text layers were taken: 2"),
+        ("num_kept", "pages_kept", "pages kept as read with other settings: 2"),
+    ],
+)
+def test_what_is_no_fault_is_counted_and_told_where_there_is_any(name: str, key: str, line: str) -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=3), **{name: 2})
+    assert (summary.counts()[key], summary.exit_code) == (2, ExitCode.OK)
+    assert line in summary.lines()
+    assert line[:-1] not in "\n".join(RunSummary(database="a.db", pages=Counter(ok=3)).lines())
 
 
-def test_rescued_pages_are_counted_and_no_fault() -> None:
-    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=1), num_rescued=2)
-    assert "pages rescued by another reading or the text layer: 2" in summary.lines()
-    assert summary.counts()["pages_rescued"] == 2
-    assert summary.exit_code == ExitCode.OK
-    assert not any("rescued" in line for line in RunSummary(database="a.db", pages=Counter(ok=2)).lines())
+@pytest.mark.parametrize(
+    ("values", "ending"),
+    [
+        ({"load_s": 15.0, "capture_s": 12.0}, ", loading the model 15.0 s (encoder graphs 12.0 s of it)"),
+        ({"gpu_busy": 0.97}, "; no kernel ran on the GPU for 3%"),
+    ],
+)
+def test_the_bottleneck_s_line_tells_what_else_took_time(values: dict[str, float], ending: str) -> None:
+    summary = RunSummary(database="a.db", pages=Counter(ok=1), wall_s=20.0, stages=STAGES, **values)
+    (line,) = (line for line in summary.lines(verbose=True) if line.startswith("bottleneck"))
+    assert line.endswith(ending)
 
 
-def test_pages_that_needed_no_reading_are_told() -> None:
-    summary = RunSummary(database="a.db", pages=Counter(ok=2, embedded=3), num_unread=3)
-    assert "pages that needed no reading, as their text layers were taken: 3" in summary.lines()
-    assert (summary.counts()["pages_unread"], summary.exit_code) == (3, ExitCode.OK)
-
-
-def test_pages_kept_as_other_settings_read_them_are_told_and_no_fault() -> None:
-    summary = RunSummary(database="a.db", num_kept=2)
-    assert "pages kept as read with other settings: 2" in summary.lines()
-    assert (summary.counts()["pages_kept"], summary.counts()["pages_given_up"]) == (2, 0)
-    assert summary.exit_code == ExitCode.OK
-    both = RunSummary(database="a.db", num_kept=2, num_given_up=1)
-    assert both.exit_code == ExitCode.INCOMPLETE
-
-
-def test_lines_of_an_empty_run() -> None:
+def test_lines_of_an_empty_and_of_a_stopped_run() -> None:
     assert RunSummary(database="a.db").lines()[:2] == ["pages: none to read", "documents: none found"]
+    stopped = RunSummary(database="a.db", stopped="SIGTERM").lines()
+    assert stopped[0].startswith("stopped before the end: SIGTERM; run it again")

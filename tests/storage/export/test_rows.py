@@ -7,7 +7,7 @@ import pytest
 
 from ocr.types import Block
 from storage.database import open_for_reading
-from storage.export.rows import PageRow, export_rows, moved, one_line, shortfall
+from storage.export.rows import PageRow, export_rows, moved, shortfall
 from storage.records.store import Store
 from storage.types import BoxPx, StageTiming, WordRow
 from tests.storage.sample_records import FAILURE, SETTINGS, SHA_A, SHA_B, WordRecord, a_file, a_page, new_run
@@ -137,9 +137,7 @@ def test_an_export_is_of_one_moment(store: Store, path: Path) -> None:
         assert [row["text"] for row in (first, *exported)] == ["old"] * 3
 
 
-def test_names_and_shortfalls_are_one_line(store: Store, path: Path) -> None:
-    assert one_line("a\nb\tc\x1b.pdf") == "a\\nb\\tc\\x1b.pdf"
-    assert one_line("naïve 漢字.pdf") == "naïve 漢字.pdf"
+def test_shortfalls_are_one_line(store: Store, path: Path) -> None:
     run_id = new_run(store)
     store.record_page(run_id, a_page())
     store.record_page(run_id, a_page("part", 1, status="truncated"))

@@ -15,7 +15,7 @@ from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records import attempts
 from storage.records.store import Store
 from storage.types import StageTiming
-from tests.storage.sample_records import FAILURE, SETTINGS, a_file, a_page, a_run, new_run, rows
+from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run, new_run, rows
 
 
 def test_a_page_is_one_attempt_with_everything_about_it(store: Store, path: Path) -> None:
@@ -71,13 +71,6 @@ def test_a_store_timing_of_the_caller_is_kept(store: Store, path: Path) -> None:
     timing = StageTiming(stage="store", share_s=7.0, wall_s=7.0)
     store.record_page(new_run(store), a_page(timings=(timing,)))
     assert rows(path, "SELECT stage, share_s FROM timings") == [("store", 7.0)]
-
-
-def test_a_failed_page_has_its_reason(store: Store, path: Path) -> None:
-    store.record_page(new_run(store), a_page(None))
-    assert rows(
-        path, "SELECT status, error_stage, error_category, error_message, text, markdown FROM attempts"
-    ) == [("failed", "render", "timeout", FAILURE.message, None, None)]
 
 
 @pytest.mark.parametrize("step", ["_insert_attempt", "_insert_blocks", "_is_better", "_insert_timings"])
@@ -167,19 +160,6 @@ def test_a_run_is_recorded_without_its_secrets(store: Store, path: Path) -> None
     assert 0 <= seconds < 60
     assert json.loads(stored) == {**config, "hub": {"token": "***"}}
     assert json.loads(versions) == {"ocrbatch": "0.1.0"}
-
-
-def test_a_run_keeps_what_its_stages_did_as_json(store: Store, path: Path) -> None:
-    run_id = store.start_run(a_run())
-    assert rows(path, "SELECT encoder, flow FROM runs") == [(None, None)]
-    store.finish_run(
-        run_id, exit_code=0, counts={}, encoder={"global": {"hits": 1}}, flow={"stages": [], "gpu_busy": 0.5}
-    )
-    ((encoder, flow),) = rows(path, "SELECT encoder, flow FROM runs")
-    assert (json.loads(encoder), json.loads(flow)) == (
-        {"global": {"hits": 1}},
-        {"stages": [], "gpu_busy": 0.5},
-    )
 
 
 def test_text_that_is_not_unicode_is_kept_as_far_as_it_goes(store: Store, path: Path) -> None:
