@@ -259,4 +259,4 @@ def compare(before: str, after: str, database: str, limit: int, as_json: bool) -
 
     with ExitStack() as stack:
         found = comparison.compare(side(before, stack), side(after, stack), limit=limit)
-    show(as_json, found.to_json(), lambda: comparison_lines(found))
+    show(as_json, found, lambda: comparison_lines(found))

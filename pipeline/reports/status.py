@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.run_figures import run_lines
-from storage.queries.comparison import Comparison
+from storage.database import Row
 from storage.queries.listing import FileStatus
 from storage.queries.statistics import NEWEST, RunStatus, Status
 
@@ -90,24 +90,25 @@ def evaluation_lines(result: Evaluation) -> list[str]:
     return lines
 
 
-def comparison_lines(found: Comparison) -> Iterator[str]:
+def comparison_lines(found: Row) -> Iterator[str]:
     """Yields the counts, changes of status, the pages that changed most, and each stage's time on both sides."""
-    changed = f", half of them in {found.median_share:.1%} of the characters or more" if found.changed else ""
-    yield f"pages on both sides: {found.same} with the same text, {found.changed} with another{changed}"
-    for (before, after), number in found.statuses.items():
-        yield f"  {before} -> {after}: {number}"
-    for name, number, pages in (("lost", found.num_lost, found.lost), ("new", found.num_new, found.new)):
-        yield f"{name}: {number}"
-        yield from (f"  {path}, page {page}" for path, page in pages)
-    if found.most_changed:
+    half = (
+        f", half of them in {found['median_share']:.1%} of the characters or more" if found["changed"] else ""
+    )
+    yield f"pages on both sides: {found['same']} with the same text, {found['changed']} with another{half}"
+    yield from ("  {before} -> {after}: {pages}".format(**change) for change in found["statuses"])
+    for name in ("lost", "new"):
+        yield f"{name}: {found[f'num_{name}']}"
+        yield from (f"  {page_name(path, page)}" for path, page in found[name])
+    if found["most_changed"]:
         yield "changed most:"
-    for change in found.most_changed:
+    for change in found["most_changed"]:
         before, after = change["before"], change["after"]
         status = after if before == after else f"{before} -> {after}"
         yield f"  {change['share']:6.1%}  {page_name(change['path'], change['page'])} ({status})"
-    if found.stages:
+    if found["stages"]:
         yield f"{'seconds a page':<16}{'before':>10}{'after':>10}"
-    for stage, (first, second) in found.stages.items():
+    for stage, (first, second) in found["stages"].items():
         yield f"{stage:<16}{_seconds(first):>10}{_seconds(second):>10}"
 
 

@@ -15,7 +15,7 @@ from sqlite_utils import Database
 from storage.database import database_path, explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
 from storage.export.document_names import DocumentNames
-from storage.export.figures import Draw, FiguresBeside, FiguresWithin, partial_path
+from storage.export.figures import DocumentFigures, Draw, partial_path
 from storage.export.formats import Format, export
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
@@ -118,12 +118,8 @@ def _write_document(
         if form.figures is None or draw is None:
             done.pages += replace_file(target, form, write)
         else:
-            within = form.figures == "within"
-            with (
-                FiguresWithin(draw)
-                if within
-                else FiguresBeside(draw, f"{stem}.figures", kept.refuse) as figures
-            ):
+            folder = f"{stem}.figures" if form.figures == "beside" else None
+            with DocumentFigures(draw, folder, kept.refuse) as figures:
                 # Figures appear just before their document does.
                 done.pages += replace_file(target, form, partial(write, place=figures.place), figures.keep)
             done.figures += figures.number

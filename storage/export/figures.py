@@ -152,10 +152,23 @@ def partial_path(target: str) -> str:
 
 
 class DocumentFigures:
-    """The figures of a document. number: of those drawn. A context manager: what was not kept leaves no trace."""
+    """The figures of a document: JPEG files in a folder beside its own, 0003_1.jpg for the first of its third page.
 
-    def __init__(self, draw: Draw) -> None:
-        self._draw = draw
+    number: of those drawn. folder: of the files, which appear together, once all are drawn; None makes them data URLs,
+    most_bytes for a document. refuse: raises for a path, real and as named, that must not be replaced. A context
+    manager: what was not kept leaves no trace.
+    """
+
+    def __init__(
+        self,
+        draw: Draw,
+        folder: str | None = None,
+        refuse: Callable[[str, str], None] = lambda *_: None,
+        *,
+        most_bytes: int = MOST_EMBEDDED_BYTES,
+    ) -> None:
+        self._draw, self._folder, self._refuse, self._left_bytes = draw, folder, refuse, most_bytes
+        self._partial = partial_path(folder or "")
         self.number = 0
         self._path = ""
         self._missing: dict[str, list[int]] = {}
@@ -164,10 +177,19 @@ class DocumentFigures:
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        if self._folder is not None:
+            shutil.rmtree(self._partial, ignore_errors=True)
 
     def keep(self) -> None:
         """Keeps what was drawn; to be called once all pages are written. Raises: ExportPathError, OSError."""
+        if self._folder is None or not self.number:
+            return
+        targets = {name: os.path.join(self._folder, name) for name in sorted(os.listdir(self._partial))}
+        for target in targets.values():
+            self._refuse(os.path.realpath(target), target)
+        os.makedirs(self._folder, exist_ok=True)
+        for name, target in targets.items():
+            os.replace(os.path.join(self._partial, name), target)
 
     def place(self, row: PageRow, figures: Sequence[Figure]) -> list[str | None]:
         """Has a page's figures drawn; returns the URL of each, None for those that cannot be."""
@@ -184,17 +206,28 @@ class DocumentFigures:
         self.number += len(urls) - urls.count(None)
         return urls
 
-    def _left(self, row: PageRow, reason: str) -> None:
-        self._missing.setdefault(reason, []).append(row["page"])
-
-    def _kept(self, row: PageRow, figure: Figure, jpeg: bytes) -> str | None:
-        raise NotImplementedError
-
     def shortfall(self) -> str | None:
         """Returns a line on the figures that were not drawn; None if all were."""
         if not self._missing:
             return None
         return f"{self._path}: {'; '.join(_on_pages(*one) for one in self._missing.items())}"
+
+    def _left(self, row: PageRow, reason: str) -> None:
+        self._missing.setdefault(reason, []).append(row["page"])
+
+    def _kept(self, row: PageRow, figure: Figure, jpeg: bytes) -> str | None:
+        """Keeps a figure, or notes that there is no room for it; returns its URL."""
+        if self._folder is not None:
+            name = f"{row['page']:04}_{figure.number}.jpg"
+            os.makedirs(self._partial, exist_ok=True)
+            with open(os.path.join(self._partial, name), "wb") as file:
+                file.write(jpeg)
+            return f"{quote(os.path.basename(self._folder), safe='')}/{name}"
+        if len(jpeg) > self._left_bytes:
+            self._left(row, _TOO_MANY)
+            return None
+        self._left_bytes -= len(jpeg)
+        return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"
 
 
 def _on_pages(reason: str, pages: Sequence[int]) -> str:
@@ -202,52 +235,3 @@ def _on_pages(reason: str, pages: Sequence[int]) -> str:
     named = ", ".join(map(str, pages[:_MOST_PAGES_NAMED]))
     more = f" and {len(pages) - _MOST_PAGES_NAMED} more" if len(pages) > _MOST_PAGES_NAMED else ""
     return f"page{'' if len(pages) == 1 else 's'} {named}{more}: {reason}"
-
-
-class FiguresBeside(DocumentFigures):
-    """Figures as JPEG files in a folder beside the document's, 0003_1.jpg for the first of its third page.
-
-    folder: of the files, which appear together, once all are drawn. refuse: raises for a path, real and as named, that
-    must not be replaced.
-    """
-
-    def __init__(self, draw: Draw, folder: str, refuse: Callable[[str, str], None]) -> None:
-        super().__init__(draw)
-        self._folder, self._refuse = folder, refuse
-        self._partial, self._url = partial_path(folder), quote(os.path.basename(folder), safe="")
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._partial, ignore_errors=True)
-
-    def _kept(self, row: PageRow, figure: Figure, jpeg: bytes) -> str:
-        name = f"{row['page']:04}_{figure.number}.jpg"
-        os.makedirs(self._partial, exist_ok=True)
-        with open(os.path.join(self._partial, name), "wb") as file:
-            file.write(jpeg)
-        return f"{self._url}/{name}"
-
-    def keep(self) -> None:
-        if not self.number:
-            return
-        names = sorted(os.listdir(self._partial))
-        for name in names:
-            target = os.path.join(self._folder, name)
-            self._refuse(os.path.realpath(target), target)
-        os.makedirs(self._folder, exist_ok=True)
-        for name in names:
-            os.replace(os.path.join(self._partial, name), os.path.join(self._folder, name))
-
-
-class FiguresWithin(DocumentFigures):
-    """Figures as data URLs, up to a size for each document."""
-
-    def __init__(self, draw: Draw, most_bytes: int = MOST_EMBEDDED_BYTES) -> None:
-        super().__init__(draw)
-        self._left_bytes = most_bytes
-
-    def _kept(self, row: PageRow, figure: Figure, jpeg: bytes) -> str | None:
-        if len(jpeg) > self._left_bytes:
-            self._left(row, _TOO_MANY)
-            return None
-        self._left_bytes -= len(jpeg)
-        return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode('ascii')}"

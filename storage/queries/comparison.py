@@ -7,13 +7,12 @@ need no more memory than a few.
 
 import sqlite3
 from contextlib import closing
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from rapidfuzz.distance import Levenshtein
 from sqlite_utils import Database
 
-from storage.database import Row, number_of, pairs, snapshot
+from storage.database import Row, number_of, pairs, rows, snapshot
 from storage.errors import SelectionError
 
 
@@ -25,41 +24,18 @@ class Side:
     run_id: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """What two sides have in common, and what not.
+def compare(before: Side, after: Side, *, limit: int = 20) -> Row:
+    """Returns what two sides have in common, and what not; at most `limit` pages in each of the lists.
+
+    Of what both sides have now: neither changes meanwhile. One document's pages are in memory at a time, and the lists.
+    Raises: SelectionError for an unknown run.
 
     same, changed: numbers of pages on both, with the same text and with another one. median_share: of the characters
     that differ, over changed pages. most_changed: path, page (1-based), share of characters that differ (0 to 1; 1
-    where one side has no text) and status before and after of the worst, worst first. statuses: (before, after) ->
-    pages, where they differ. lost, new: (path, page) of those on the first side only, or the second, the first of
-    them; num_lost, num_new: how many there are. stages: stage -> mean seconds a page on each side, None where it did
-    not run.
-    """
-
-    same: int
-    changed: int
-    median_share: float
-    most_changed: list[Row]
-    statuses: dict[tuple[str, str], int]
-    num_lost: int
-    num_new: int
-    lost: list[tuple[str, int]]
-    new: list[tuple[str, int]]
-    stages: dict[str, tuple[float | None, float | None]]
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns the same as values that json.dumps takes."""
-        statuses = [
-            {"before": before, "after": after, "pages": n} for (before, after), n in self.statuses.items()
-        ]
-        return asdict(self) | {"statuses": statuses}
-
-
-def compare(before: Side, after: Side, *, limit: int = 20) -> Comparison:
-    """Returns the comparison; at most `limit` pages in each of its lists. Raises: SelectionError for an unknown run.
-
-    Of what both sides have now: neither changes meanwhile. One document's pages are in memory at a time, and the lists.
+    where one side has no text) and status before and after of the worst, worst first. statuses: status before and
+    after, and number of pages, where they differ. lost, new: (path, page) of those on the first side only, or the
+    second, the first of them; num_lost, num_new: how many there are. stages: stage -> mean seconds a page on each side,
+    None where it did not run.
     """
     for side in (before, after):
         if side.run_id is not None and not number_of(
@@ -87,38 +63,23 @@ def compare(before: Side, after: Side, *, limit: int = 20) -> Comparison:
         return _told(found, num_same, limit, stages)
 
 
-def _told(found: sqlite3.Connection, num_same: int, limit: int, stages: list[dict[str, float]]) -> Comparison:
+def _told(found: sqlite3.Connection, num_same: int, limit: int, stages: list[dict[str, float]]) -> Row:
     """Returns the comparison from the pages that differ."""
     changed, num_lost, num_new = found.execute(_COUNTS).fetchone()
     middle = found.execute(_MEDIAN, (2 - changed % 2, max(0, changed - 1) // 2)).fetchone()[0]
-    worst = found.execute(
-        "SELECT path, page, share, before, after FROM differing WHERE share > 0 ORDER BY share DESC, rowid LIMIT ?",
-        (limit,),
-    )
-    statuses = found.execute(
-        "SELECT before, after, count(*) AS n FROM differing WHERE before <> after GROUP BY before, after"
-        " ORDER BY n DESC, min(rowid)"
-    )
-    lost = found.execute(
-        "SELECT path, page FROM differing WHERE after IS NULL ORDER BY rowid LIMIT ?", (limit,)
-    )
-    new = found.execute(
-        "SELECT path, page FROM differing WHERE before IS NULL ORDER BY place, page LIMIT ?", (limit,)
-    )
-    return Comparison(
-        same=num_same,
-        changed=changed,
-        median_share=middle or 0.0,
-        most_changed=[
-            dict(zip(("path", "page", "share", "before", "after"), row, strict=True)) for row in worst
-        ],
-        statuses={(before, after): n for before, after, n in statuses},
-        num_lost=num_lost,
-        num_new=num_new,
-        lost=lost.fetchall(),
-        new=new.fetchall(),
-        stages={name: (stages[0].get(name), stages[1].get(name)) for name in stages[0] | stages[1]},
-    )
+    db = Database(found)
+    return {
+        "same": num_same,
+        "changed": changed,
+        "median_share": middle or 0.0,
+        "most_changed": rows(db, _WORST, (limit,)),
+        "statuses": rows(db, _STATUSES),
+        "num_lost": num_lost,
+        "num_new": num_new,
+        "lost": found.execute(_LOST, (limit,)).fetchall(),
+        "new": found.execute(_NEW, (limit,)).fetchall(),
+        "stages": {name: (stages[0].get(name), stages[1].get(name)) for name in stages[0] | stages[1]},
+    }
 
 
 # A page's status, attempt, and the hash of its text, None where that has to be looked at.
@@ -180,6 +141,14 @@ _COUNTS = "SELECT count(nullif(share, 0)), count(*) - count(after), count(*) - c
 _MEDIAN = """
 SELECT avg(share) FROM (SELECT share FROM differing WHERE share > 0 ORDER BY share LIMIT ? OFFSET ?)
 """
+
+_WORST = "SELECT path, page, share, before, after FROM differing WHERE share > 0 ORDER BY share DESC, rowid LIMIT ?"
+_STATUSES = """
+SELECT before, after, count(*) AS pages FROM differing WHERE before <> after GROUP BY before, after
+ORDER BY pages DESC, min(rowid)
+"""
+_LOST = "SELECT path, page FROM differing WHERE after IS NULL ORDER BY rowid LIMIT ?"
+_NEW = "SELECT path, page FROM differing WHERE before IS NULL ORDER BY place, page LIMIT ?"
 
 # Content at several paths stands where the first of them does, and is called like the last.
 _ADD = """

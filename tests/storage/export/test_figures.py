@@ -15,7 +15,7 @@ from storage.database import open_for_reading
 from storage.errors import ExportPathError
 from storage.export import html, markdown
 from storage.export.export_files import Written, export_to_folder
-from storage.export.figures import Figure, FiguresWithin, Shown, placed, with_urls
+from storage.export.figures import DocumentFigures, Figure, Shown, placed, with_urls
 from storage.export.formats import FORMATS, Format
 from storage.export.rows import BlockRow, PageRow
 from storage.records.store import Store
@@ -219,7 +219,7 @@ def test_html_embeds_figures_up_to_a_size(filled: Path, tmp_path: Path) -> None:
     assert done.figures == 4
     assert (tmp_path / "out/x/a b.pdf.html").read_text().count("<img src=") == 3
     figures = [Figure(number=number, box=(0, 0, 1, 1), alt="", reference="") for number in (1, 2, 3)]
-    within = FiguresWithin(lambda *_: [bytes(60), bytes(50), bytes(40)], most_bytes=100)
+    within = DocumentFigures(lambda *_: [bytes(60), bytes(50), bytes(40)], most_bytes=100)
     assert [url is None for url in within.place(a_row("", 7), figures)] == [False, True, False]
     assert within.number == 2
     assert (within.shortfall() or "").startswith("/in/a.pdf: page 7: a file embeds no more than ")

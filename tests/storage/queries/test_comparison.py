@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import open_for_reading, open_for_writing
+from storage.database import Row, open_for_reading, open_for_writing
 from storage.errors import SelectionError
-from storage.queries.comparison import Comparison, Side, compare
+from storage.queries.comparison import Side, compare
 from storage.records.corrections import correct
 from storage.records.store import Store
 from storage.types import StageTiming
@@ -16,7 +16,7 @@ from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 SHA_C = "c" * 64
 
 
-def compared(before: tuple[Path, int | None], after: tuple[Path, int | None], limit: int = 20) -> Comparison:
+def compared(before: tuple[Path, int | None], after: tuple[Path, int | None], limit: int = 20) -> Row:
     with ExitStack() as stack:
         sides = [
             Side(db=stack.enter_context(closing(open_for_reading(str(path)))), run_id=run)
@@ -58,8 +58,8 @@ def both(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_pages_are_found_by_content_then_by_path(both: tuple[Path, Path]) -> None:
     found = compared((both[0], None), (both[1], None))
-    assert (found.same, found.changed) == (1, 3)
-    assert found.most_changed == [
+    assert (found["same"], found["changed"]) == (1, 3)
+    assert found["most_changed"] == [
         {"path": "in/a.pdf", "page": 3, "share": 1.0, "before": "doubtful", "after": "failed"},
         {
             "path": "in/b.pdf",
@@ -70,21 +70,27 @@ def test_pages_are_found_by_content_then_by_path(both: tuple[Path, Path]) -> Non
         },
         {"path": "in/a.pdf", "page": 2, "share": 0.1, "before": "ok", "after": "ok"},
     ]
-    assert found.median_share == pytest.approx(1 / 3, abs=0.01)
-    assert found.statuses == {("doubtful", "failed"): 1}
-    assert (found.lost, found.new) == ([("in/c.pdf", 1)], [("in/e.pdf", 1)])
-    assert found.stages["lines"] == (0.5, None)
+    assert found["median_share"] == pytest.approx(1 / 3, abs=0.01)
+    assert found["statuses"] == [{"before": "doubtful", "after": "failed", "pages": 1}]
+    assert (found["lost"], found["new"]) == ([("in/c.pdf", 1)], [("in/e.pdf", 1)])
+    assert found["stages"]["lines"] == (0.5, None)
 
 
 def test_a_database_is_as_itself(both: tuple[Path, Path]) -> None:
     found = compared((both[0], None), (both[0], None))
-    assert (found.same, found.changed, found.num_lost, found.num_new, found.statuses) == (5, 0, 0, 0, {})
+    assert (found["same"], found["changed"], found["num_lost"], found["num_new"], found["statuses"]) == (
+        5,
+        0,
+        0,
+        0,
+        [],
+    )
 
 
 def test_lists_are_as_long_as_asked_for_and_counts_are_of_all(both: tuple[Path, Path]) -> None:
     found = compared((both[0], None), (both[1], None), limit=1)
-    assert (len(found.most_changed), found.changed) == (1, 3)
-    assert found.most_changed[0]["share"] == 1.0
+    assert (len(found["most_changed"]), found["changed"]) == (1, 3)
+    assert found["most_changed"][0]["share"] == 1.0
 
 
 def test_runs_are_what_each_of_them_read(path: Path, store: Store) -> None:
@@ -94,11 +100,11 @@ def test_runs_are_what_each_of_them_read(path: Path, store: Store) -> None:
     second = new_run(store)
     store.record_page(second, a_page("one more", 0, settings_hash="settings-2"))
     found = compared((path, first), (path, second))
-    assert (found.same, found.changed, found.num_lost, found.num_new) == (0, 1, 1, 0)
+    assert (found["same"], found["changed"], found["num_lost"], found["num_new"]) == (0, 1, 1, 0)
     with pytest.raises(SelectionError, match="there is no run 9"):
         compared((path, first), (path, 9))
-    assert found.to_json()["lost"] == [("docs/a.pdf", 2)]
-    assert SHA_A not in str(found.to_json())
+    assert found["lost"] == [("docs/a.pdf", 2)]
+    assert SHA_A not in str(found)
 
 
 def test_content_at_several_paths_and_pages_only_on_one_side_are_counted_once(
@@ -112,10 +118,10 @@ def test_content_at_several_paths_and_pages_only_on_one_side_are_counted_once(
     with closing(open_for_writing(str(third))) as db:
         correct(db, 1, "another text", made_by="somebody", attempt_id=1)
     found = compared((both[0], None), (third, None))
-    assert (found.same, found.changed, found.num_new) == (1, 1, 0)
+    assert (found["same"], found["changed"], found["num_new"]) == (1, 1, 0)
     assert (
-        found.most_changed[0]["path"] == "in/a.pdf"
+        found["most_changed"][0]["path"] == "in/a.pdf"
     )  # a correction counts, though the text as read is the same
-    assert found.num_lost == 3
+    assert found["num_lost"] == 3
     # Called by its last path there.
-    assert compared((third, None), (both[0], None)).most_changed[0]["path"] == "in/z.pdf"
+    assert compared((third, None), (both[0], None))["most_changed"][0]["path"] == "in/z.pdf"

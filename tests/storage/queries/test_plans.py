@@ -61,7 +61,7 @@ def test_a_comparison_asks_for_one_document_after_the_other(many: Path, run_id: 
         db.conn.set_trace_callback(asked.append)
         found = compare(Side(db=db, run_id=run_id), Side(db=db, run_id=run_id))
         assert not db.conn.in_transaction
-    assert (found.same, found.changed) == (2 * _NUM_DOCUMENTS, 0)
+    assert (found["same"], found["changed"]) == (2 * _NUM_DOCUMENTS, 0)
     # Texts of the same hash are not read.
     assert not [statement for statement in asked if "a.text)" in statement or "SELECT text" in statement]
     assert num_documents_read(asked) == 2 * _NUM_DOCUMENTS
