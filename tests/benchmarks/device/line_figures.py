@@ -1,6 +1,6 @@
 """How fast the line reader's networks are on a GPU, eagerly and as graphs, and whether texts stay what they are.
 
-    python -m tests.benchmarks.encoder.line_figures [DIR ...] [--pages 40] [--profile] [--output-json FILE]
+    python -m tests.benchmarks.device.line_figures [DIR ...] [--pages 40] [--profile] [--output-json FILE]
 
 Rates are of whole calls, with images copied to the device and results back: pages of A4 through `find`, lines of a
 width through `line`, so many at once. Texts are those of the documents in DIR (tests/samples by default), each page by

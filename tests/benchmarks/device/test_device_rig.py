@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.benchmarks.device_rig import DeviceClock, kind_of, run_sections, tables
+from tests.benchmarks.device.device_rig import DeviceClock, kind_of, run_sections, tables
 
 CLOCK = DeviceClock(torch.device("cpu"))
 
