@@ -7,8 +7,8 @@ Sections: machine; views (DeepSeek-OCR's encoder on batches of views that are on
 the kernels of a forward); attention (its attention against PyTorch's operators, each captured and replayed); steps
 (one captured decoding step of each batch at the mean length, and its kernels); prefill (prompts of several pages in
 one forward, and its kernels). Models have DeepSeek-OCR's full size, random weights and bfloat16; a page is 903 tokens
-of prompt and writes 1,000. After each section the JSON is written; one that fails is reported, and the others go on. With
---quick tiny models show on any device that the program works, but for attention, whose kernels need one.
+of prompt and writes 1,000. After each section the JSON is written; one that fails is reported, and the others go on.
+With --quick tiny models show on any device that the program works, but for attention, whose kernels need one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
