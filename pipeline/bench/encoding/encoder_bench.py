@@ -1,7 +1,7 @@
 """Implements `ocrbatch bench encoder`: times the encoder's arms, each warmed up, in one process."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
@@ -14,25 +14,21 @@ from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.ranks import Rank
 from encoders.graphs.settings import GraphSettings
+from encoders.views import PageViews
 from ocr.families.family import NumberFormat
 from pipeline.bench.bench_figures import Figures, known
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
-from pipeline.bench.encoding.requests import (
-    Request,
-    Size,
-    batches_of,
-    page_requests,
-    random_requests,
-    views_of,
-)
+from pipeline.bench.encoding.requests import Request, Size, page_requests, random_requests
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype, rank_devices
 from pipeline.device.threads.streams import quick_turns
 from pipeline.errors import ConfigError
 
+# Requests that are encoded at once, with their views pooled.
+Batch = Sequence[Request]
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
 _COMPARED = 32
 # The most graphs of a path whose sizes are fitted to the requests.
@@ -69,17 +65,15 @@ class BenchSettings:
     ranks: int = 1
 
 
-def settings_of(*, device: str, dtype: str, arms: str, **options: Any) -> BenchSettings:
-    """Returns the settings that the options say, for the device that a run would choose. Raises: ConfigError."""
+def run(*, device: str, dtype: str, arms: str, **options: Any) -> Figures:
+    """Measures what the options of `ocrbatch bench encoder` say, on the device that a run would choose.
+
+    Raises: CheckpointError, ConfigError.
+    """
     if device == "auto" and options.get("ranks", 1) > 1:
         device = "cuda"  # refused where there is none
     chosen, names = choose_device(device), known("--arms", arms, ARMS)
-    return BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **options)
-
-
-def run(**options: Any) -> Figures:
-    """Measures what the options of `ocrbatch bench encoder` say. Raises: CheckpointError, ConfigError."""
-    values = bench(settings_of(**options))
+    values = bench(BenchSettings(device=chosen, dtype=choose_dtype(dtype, chosen), arms=names, **options))
     return Figures(values=values, lines=tuple(_lines(values)))
 
 
@@ -89,8 +83,9 @@ def bench(
 ) -> dict[str, Any]:
     """Measures every arm that the model has on the same requests; returns all figures as JSON values.
 
-    missing_arms: those that the model lacks, with the reason; speed_up: of each shared arm, by the median batch, next
-    to the same arm on one device; the others are those of compared(). subject: the model, where it is loaded already.
+    parity: the largest relative difference of each arm's tokens from those of each arm before it. grids: (columns,
+    rows) of the tiles of each request. missing_arms: those that the model lacks, with the reason. speed_up: of each
+    shared arm, by the median batch, next to the same arm on one device. subject: the model, where it is loaded already.
     capture: of graphs; by default the device's. Raises: CheckpointError, ConfigError.
     """
     device = torch.device(settings.device)
@@ -101,24 +96,43 @@ def bench(
     if not chosen:
         raise ConfigError(f"--arms {','.join(settings.arms)}: {'; '.join(missing.values())}; add eager")
     requests = requests_for(settings, subject)
-    graphs = graph_settings_for(settings, subject, requests)
+    size = settings.batch_size
+    batches = [requests[start : start + size] for start in range(0, len(requests), size)]
+    graphs = graph_settings_for(settings, subject, batches)
     # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
     # as they take the memory.
     ours = [name for name in chosen if name != "reference"]
     shared = further_ranks(settings, subject)
     groups: list[list[tuple[str, Sequence[Rank]]]] = [[("reference", ())]] if "reference" in chosen else []
     groups.append([(name, others) for others in ([(), shared] if shared else [()]) for name in ours])
-    built = ([build(name, subject, graphs, capture, others) for name, others in group] for group in groups)
+    measured: list[dict[str, Any]] = []
+    outputs: dict[str, list[Tensor]] = {}
     with quick_turns(device):  # as in a run
-        values = compared(built, settings, device, requests)
-    page_ms = {arm["arm"]: arm["page_ms"] for arm in values["arms"]}
-    speed_up = {
-        arm: page_ms[name] / milliseconds
-        for arm, milliseconds in page_ms.items()
-        for name in ours
-        if arm.startswith(f"{name}, ")
+        for group in groups:  # the memory of one is free before the next one is built
+            arms = [build(name, subject, graphs, capture, others) for name, others in group]
+            measured += _measured(arms, batches, settings.num_warmups, device)
+            for arm in arms:
+                outputs[arm.name] = _outputs(arm, batches[: max(_COMPARED // size, 1)])
+                arm.close()
+            del arms, arm
+    page_ms = {arm["arm"]: arm["page_ms"] for arm in measured}
+    return {
+        "settings": asdict(settings) | {"buckets": str(settings.buckets)},
+        "machine": describe(device),
+        "parity": {
+            f"{later} to {earlier}": largest_error(outputs[later], outputs[earlier])
+            for earlier, later in combinations(outputs, 2)
+        },
+        "grids": [list(request.views.grid) for request in requests],
+        "arms": measured,
+        "missing_arms": missing,
+        "speed_up": {
+            arm: page_ms[name] / milliseconds
+            for arm, milliseconds in page_ms.items()
+            for name in ours
+            if arm.startswith(f"{name}, ")
+        },
     }
-    return values | {"missing_arms": missing, "speed_up": speed_up}
 
 
 def further_ranks(settings: BenchSettings, subject: EncoderSubject) -> list[Rank]:
@@ -143,38 +157,6 @@ def further_ranks(settings: BenchSettings, subject: EncoderSubject) -> list[Rank
     return [encoder.rank_on(device) for device in devices[1:]]
 
 
-def compared(
-    groups: Iterable[Sequence[Arm]],
-    settings: BenchSettings,
-    device: torch.device,
-    requests: Sequence[Request],
-) -> dict[str, Any]:
-    """Measures arms, those of a group by turns; returns figures as JSON values.
-
-    parity: the largest relative difference of each arm's tokens from those of each arm before it. grids: (columns,
-    rows) of the tiles of each request. A group's memory is free before the next one is asked for. Raises: ConfigError.
-    """
-    measured: list[ArmTimes] = []
-    outputs: dict[str, list[Tensor]] = {}
-    for arms in groups:
-        for arm in arms:
-            _prepare(arm, requests, settings)
-        measured += _measure(arms, requests, settings, device)
-        for arm in arms:
-            outputs[arm.name] = _outputs(arm, requests, settings)
-            arm.close()
-    return {
-        "settings": asdict(settings) | {"buckets": str(settings.buckets)},
-        "machine": describe(device),
-        "parity": {
-            f"{later} to {earlier}": largest_error(outputs[later], outputs[earlier])
-            for earlier, later in combinations(outputs, 2)
-        },
-        "grids": [list(request.views.grid) for request in requests],
-        "arms": [arm.values() for arm in measured],
-    }
-
-
 def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     """Yields the report's lines: a table for every arm, then the arms side by side, their graphs and differences."""
     arms = values["arms"]
@@ -193,15 +175,14 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def graph_settings_for(
-    settings: BenchSettings, subject: EncoderSubject, requests: Sequence[Request]
+    settings: BenchSettings, subject: EncoderSubject, batches: Sequence[Batch]
 ) -> GraphSettings:
-    """Returns the graphs' settings; "fitted" sizes are those of these requests. Raises: ConfigError."""
+    """Returns the graphs' settings; "fitted" sizes are those of these batches. Raises: ConfigError."""
     graphs = GraphSettings(
         max_items=settings.max_items, max_frames=settings.max_frames, memory_limit=settings.memory_limit
     )
     if settings.budgets == "fitted":
-        batches = [views_of(batch) for batch in batches_of(requests, settings.batch_size)]
-        seen = batch_sizes(subject.encoder, batches, graphs)
+        seen = batch_sizes(subject.encoder, list(map(_views, batches)), graphs)
         return replace(graphs, budgets=fitted_budgets(subject.encoder, seen, _FITTED))
     if settings.budgets != "default":
         graphs = replace(graphs, budgets=settings.budgets)
@@ -225,45 +206,40 @@ def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Reque
     return random_requests(settings.buckets, count, settings.seed, tiles, maker, settings.frames)
 
 
-def _prepare(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> None:
-    """Prepares an arm for the requests. Raises: ConfigError for graphs that the memory limit has no room for."""
-    try:
-        arm.prepare([views_of(batch) for batch in batches_of(requests, settings.batch_size)])
-    except GraphSettingsError as error:
-        raise ConfigError(f"--memory-limit and --budgets: {error}") from error
+def _measured(
+    arms: Sequence[Arm], batches: Sequence[Batch], num_warmups: int, device: torch.device
+) -> list[dict[str, Any]]:
+    """Returns the figures of arms, of each batch one after the other, once they are prepared and warm.
 
-
-def _measure(
-    arms: Sequence[Arm], requests: Sequence[Request], settings: BenchSettings, device: torch.device
-) -> list[ArmTimes]:
-    """Returns the times of arms that are prepared; of each batch one after the other."""
+    Raises: ConfigError for graphs that the memory limit has no room for.
+    """
     all_times = [ArmTimes(name=arm.name) for arm in arms]
-    batches = list(batches_of(requests, settings.batch_size))
     for arm in arms:
-        for batch in batches[: settings.num_warmups]:
-            arm.encode(views_of(batch))
+        try:
+            arm.prepare(list(map(_views, batches)))
+        except GraphSettingsError as error:
+            raise ConfigError(f"--memory-limit and --budgets: {error}") from error
+        for batch in batches[:num_warmups]:
+            arm.encode(_views(batch))
         arm.start()
     for batch in batches:
-        pages = views_of(batch)
+        pages = _views(batch)
         for arm, times in zip(arms, all_times, strict=True):
             _finish(device)
             start = time.perf_counter()
             arm.encode(pages)
             _finish(device)
             times.add_batch(time.perf_counter() - start, [request.seconds for request in batch])
-    for arm, times in zip(arms, all_times, strict=True):
-        times.calls, times.statistics = arm.calls, arm.statistics()
-    return all_times
+    return [times.values(arm.calls, arm.statistics()) for arm, times in zip(arms, all_times, strict=True)]
 
 
-def _outputs(arm: Arm, requests: Sequence[Request], settings: BenchSettings) -> list[Tensor]:
-    """Returns the tokens of the first requests, in host memory."""
-    compared = requests[: max(_COMPARED // settings.batch_size, 1) * settings.batch_size]
-    return [
-        tokens.cpu()
-        for batch in batches_of(compared, settings.batch_size)
-        for tokens in arm.encode(views_of(batch))
-    ]
+def _outputs(arm: Arm, batches: Sequence[Batch]) -> list[Tensor]:
+    """Returns the tokens of these batches, in host memory."""
+    return [tokens.cpu() for batch in batches for tokens in arm.encode(_views(batch))]
+
+
+def _views(batch: Batch) -> list[PageViews]:
+    return [request.views for request in batch]
 
 
 def largest_error(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:

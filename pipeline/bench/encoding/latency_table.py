@@ -28,16 +28,11 @@ def spread(values_s: Sequence[float]) -> Spread:
 
 @dataclass(slots=True, kw_only=True)
 class ArmTimes:
-    """The times of one arm. stages: name -> seconds of every request; calls: total forwards of the encoder.
-
-    shares: seconds per page of each batch. statistics: of the arm's graphs by path, empty for arms without any.
-    """
+    """The times of one arm. stages: name -> seconds of every request. shares: seconds per page of each batch."""
 
     name: str
     stages: dict[str, list[float]] = field(default_factory=dict)
-    calls: int = 0
     shares: list[float] = field(default_factory=list)
-    statistics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def add_batch(self, encoder_s: float, requests: Sequence[Mapping[str, float]]) -> None:
         """Adds requests that were encoded together. requests: seconds of each one's earlier stages."""
@@ -47,10 +42,11 @@ class ArmTimes:
             for stage, value in {**seconds, _FORWARD: share}.items():
                 self.stages.setdefault(stage, []).append(value)
 
-    def values(self) -> dict[str, Any]:
+    def values(self, calls: int, statistics: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the arm's figures as JSON values: page_ms is the median over the batches, the others are spreads.
 
-        They are of every stage, of all preprocessing, of the encoder, and from end to end.
+        They are of every stage, of all preprocessing, of the encoder, and from end to end. calls: total forwards of the
+        encoder. statistics: of the arm's graphs by path, empty for arms without any.
         """
         forward = self.stages[_FORWARD]
         before = {stage: times for stage, times in self.stages.items() if stage != _FORWARD}
@@ -58,9 +54,9 @@ class ArmTimes:
         return {
             "arm": self.name,
             "num_requests": len(forward),
-            "num_encoder_calls": self.calls,
+            "num_encoder_calls": calls,
             "page_ms": float(np.median(self.shares)) * 1e3,
-            "statistics": {name: dict(stats) for name, stats in self.statistics.items()},
+            "statistics": statistics,
             **{f"{stage}_ms": spread(times) for stage, times in before.items()},
             "preprocessor_total_ms": spread(preprocessing),
             f"{_FORWARD}_ms": spread(forward),

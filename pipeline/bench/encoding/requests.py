@@ -2,7 +2,7 @@
 
 import ast
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -96,14 +96,3 @@ def page_requests(
         Request(views=rendered.views, seconds=rendered.seconds)
         for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]
-
-
-def batches_of(requests: Sequence[Request], size: int) -> Iterator[Sequence[Request]]:
-    """Yields the requests in batches; the last one may be smaller."""
-    for start in range(0, len(requests), size):
-        yield requests[start : start + size]
-
-
-def views_of(batch: Sequence[Request]) -> list[PageViews]:
-    """Returns the views of a batch."""
-    return [request.views for request in batch]

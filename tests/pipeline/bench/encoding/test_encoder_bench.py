@@ -26,10 +26,10 @@ def test_spreads_are_in_milliseconds() -> None:
 
 
 def test_the_table_adds_up() -> None:
-    arm = ArmTimes(name="eager", calls=4)
+    arm = ArmTimes(name="eager")
     arm.add_batch(0.100, [{"render": 0.010, "tile": 0.020}])
     arm.add_batch(0.300, [{"render": 0.030, "tile": 0.020}])
-    rows = arm.values()
+    rows = arm.values(4, {})
     assert rows["preprocessor_total_ms"]["mean"] == pytest.approx(40.0)
     assert rows["end_to_end_ms"]["median"] == pytest.approx(240.0)
     lines = list(table(rows))
@@ -37,7 +37,7 @@ def test_the_table_adds_up() -> None:
     assert max(map(len, lines)) <= 80
     slow = ArmTimes(name="reference")
     slow.add_batch(0.4, [{}])
-    assert list(comparison([slow.values(), rows]))[-1].split() == [
+    assert list(comparison([slow.values(1, {}), rows]))[-1].split() == [
         "eager",
         "200.00",
         "200.00",
@@ -101,9 +101,9 @@ def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, 
 
 def test_graphs_are_reported_by_path() -> None:
     stats = PathStats(hits=6, replays=1, replayed_tokens=600, padding_tokens=200, budgets={"640": [100, 800]})
-    arm = ArmTimes(name="graph", calls=1, statistics={"local": path_statistics(stats, {"hits": 2})})
+    arm = ArmTimes(name="graph")
     arm.add_batch(0.2, [{}, {}])
-    lines = list(paths([arm.values()]))
+    lines = list(paths([arm.values(1, {"local": path_statistics(stats, {"hits": 2})})]))
     assert lines[2].split() == ["graph", "100.00", "1"]
     assert lines[5].split() == ["Views", "4", "0", "0", "25.0%"]
     assert lines[-1] == "Graphs in use at 640 px, tokens: 100, 800"
