@@ -4,8 +4,6 @@ torch.compile and CUDA graphs can trace it. Import only where Triton is installe
 the first call compiles.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -15,16 +13,8 @@ from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
 from encoders.operators import cuda_operator
 
 MAX_SIDE = 128
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GridConfig:
-    """Launch parameters. block_m: queries a program, a power of two from 16. rows: grid rows in a block of keys."""
-
-    block_m: int
-    num_warps: int
-    num_stages: int
-    rows: int
+# Queries a program: small blocks, several of which share a multiprocessor, were the fastest on an H200.
+BLOCK_M = 64
 
 
 def best_rows(side: int) -> int:
@@ -41,11 +31,6 @@ def best_rows(side: int) -> int:
     return min(fitting, key=cost)
 
 
-def default_config(side: int) -> GridConfig:
-    """Returns the fastest of those measured on an H200: small blocks, several of which share a multiprocessor."""
-    return GridConfig(block_m=64, num_warps=4, num_stages=3, rows=best_rows(side))
-
-
 def supports(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> bool:
     """Returns whether attend() takes these: on NVIDIA from Ampere on, 16-bit, no gradient wanted."""
     side, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
@@ -60,11 +45,11 @@ def launch(
     cols_qkd: Tensor,
     scale: float,
     num_heads: int,
-    config: GridConfig,
+    rows: int | None = None,
 ) -> Tensor:
-    """Returns the attention: [B, S, S, 3 * C] -> [B, S, S, C], contiguous.
+    """Returns the attention: [B, S, S, 3 * C] -> [B, S, S, C], contiguous. Copies a projection that is not contiguous.
 
-    Copies a projection that is not contiguous.
+    rows: grid rows in a block of keys; by default best_rows() of the side.
     """
     B, side, _, E = qkv_BSSE.shape
     head_dim, tokens = rows_qkd.shape[-1], side * side
@@ -73,35 +58,25 @@ def launch(
         return out
     qkv = qkv_BSSE.contiguous()
     shape = {"H": num_heads, "SIDE": side, "D": head_dim}
-    block_n = power_of_two(config.rows * side)
+    rows = best_rows(side) if rows is None else rows
+    block_n = power_of_two(rows * side)
     by_row, by_col = torch.empty(2, B * num_heads, tokens * side, device=qkv.device).unbind(0)
     grid_kernel.position_terms[(side * B * num_heads,)](
         qkv, rows_qkd.contiguous(), cols_qkd.contiguous(), by_row, by_col,
         **shape, BLOCK_S=power_of_two(side), num_warps=4,
     )  # fmt: skip
     blocks = TensorDescriptor.from_tensor(qkv.view(B, tokens, E), [1, block_n, head_dim])
-    grid_kernel.grid_attention[(-(-tokens // config.block_m) * B * num_heads,)](
+    grid_kernel.grid_attention[(-(-tokens // BLOCK_M) * B * num_heads,)](
         qkv, blocks, by_row, by_col, out, scale,
-        **shape, BLOCK_M=config.block_m, BLOCK_N=block_n, ROWS=config.rows,
-        num_warps=config.num_warps, num_stages=config.num_stages,
+        **shape, BLOCK_M=BLOCK_M, BLOCK_N=block_n, ROWS=rows, num_warps=4, num_stages=3,
     )  # fmt: skip
     return out
 
 
-def _fake(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:
+def _fake(qkv_BSSE: Tensor, *others: object) -> Tensor:
     B, S, _, E = qkv_BSSE.shape
     return qkv_BSSE.new_empty(B, S, S, E // 3)
 
 
-@cuda_operator("grid_attention", _fake)
-def grid_attention(
-    qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
-) -> Tensor:
-    """Calls launch() with the default configuration for the side."""
-    return launch(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads, default_config(rows_qkd.shape[0]))
-
-
-def attend(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int) -> Tensor:
-    """Returns the attention, through the operator: [B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
-    out: Tensor = grid_attention(qkv_BSSE, rows_qkd, cols_qkd, scale, num_heads)
-    return out
+# launch() through the operator.
+attend = cuda_operator("grid_attention", _fake)(launch)

@@ -3,8 +3,6 @@
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -13,21 +11,7 @@ from encoders.attention.window_kernel import page_windows
 from encoders.operators import cuda_operator
 
 MAX_WINDOW = 16  # side
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowConfig:
-    """Launch parameters. block_m: queries a pass. parts: one to three blocks, powers of two, that hold a window's keys.
-
-    running: a running softmax from block to block, which needs fewer registers. max_registers: per thread.
-    """
-
-    block_m: int
-    num_warps: int
-    num_stages: int
-    parts: tuple[int, ...]
-    running: bool = False
-    max_registers: int | None = None
+BLOCK_M = 64  # queries a pass
 
 
 def window_parts(window: int) -> tuple[int, ...]:
@@ -35,10 +19,6 @@ def window_parts(window: int) -> tuple[int, ...]:
     places = -(-(window * window) // 16) * 16
     bits = [1 << bit for bit in reversed(range(4, 9)) if places >> bit & 1]
     return tuple(bits) if len(bits) <= 3 else (power_of_two(places),)
-
-
-def default_window_config(window: int) -> WindowConfig:
-    return WindowConfig(block_m=64, num_warps=4, num_stages=2, parts=window_parts(window))
 
 
 def supports(
@@ -58,7 +38,6 @@ def launch(
     cols_qkd: Tensor,
     scale: float,
     num_heads: int,
-    config: WindowConfig,
 ) -> Tensor:
     """Returns the attention: [B, S, S, 3 * C] -> [B, S, S, C], contiguous.
 
@@ -66,44 +45,24 @@ def launch(
     """
     B, S, _, E = qkv_BSSE.shape
     window, head_dim = rows_qkd.shape[0], rows_qkd.shape[-1]
-    assert sum(config.parts) >= window * window, "every key has a place"
     out = torch.empty(B, S, S, E // 3, dtype=qkv_BSSE.dtype, device=qkv_BSSE.device)
     if out.numel() == 0:
         return out
     count = -(-S // window)
-    part_0, part_1, part_2 = (*config.parts, 0, 0)[:3]
-    options: dict[str, int] = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-    if config.max_registers is not None:
-        options["maxnreg"] = config.max_registers
+    part_0, part_1, part_2 = (*window_parts(window), 0, 0)[:3]
     tensors = [tensor.contiguous() for tensor in (qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd)]
     page_windows[(B * count * count * num_heads,)](
         *tensors, out, scale, S, count,
-        H=num_heads, W=window, D=head_dim, BLOCK_M=config.block_m,
-        PART_0=part_0, PART_1=part_1, PART_2=part_2, RUNNING=config.running,
-        BLOCK_S=power_of_two(window), BLOCK_T=power_of_two(2 * window - 1), **options,
+        H=num_heads, W=window, D=head_dim, BLOCK_M=BLOCK_M, PART_0=part_0, PART_1=part_1, PART_2=part_2,
+        BLOCK_S=power_of_two(window), BLOCK_T=power_of_two(2 * window - 1), num_warps=4, num_stages=2,
     )  # fmt: skip
     return out
 
 
-def _fake(
-    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
-) -> Tensor:
+def _fake(qkv_BSSE: Tensor, *others: object) -> Tensor:
     B, S, _, E = qkv_BSSE.shape
     return qkv_BSSE.new_empty(B, S, S, E // 3)
 
 
-@cuda_operator("window_attention", _fake)
-def window_attention(
-    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
-) -> Tensor:
-    """Calls launch() with the default configuration for the window."""
-    config = default_window_config(rows_qkd.shape[0])
-    return launch(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads, config)
-
-
-def attend(
-    qkv_BSSE: Tensor, qkv_bias_E: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float, num_heads: int
-) -> Tensor:
-    """Returns the attention, through the operator: [B, S, S, 3 * C] -> [B, S, S, C], contiguous."""
-    out: Tensor = window_attention(qkv_BSSE, qkv_bias_E, rows_qkd, cols_qkd, scale, num_heads)
-    return out
+# launch() through the operator.
+attend = cuda_operator("window_attention", _fake)(launch)

@@ -61,17 +61,6 @@ def scores(
 
 
 @triton.jit
-def fold(score, value, peak, total, sums, to_log2):
-    """Updates a running softmax with one block of keys. peak: in units of log2."""
-    new_peak = tl.maximum(peak, tl.max(score, 1) * to_log2)
-    weight = tl.exp2(score * to_log2 - new_peak[:, None])
-    fade = tl.exp2(peak - new_peak)
-    total = total * fade + tl.sum(weight, 1)
-    sums = tl.dot(weight.to(value.dtype), value, sums * fade[:, None], input_precision="ieee")
-    return new_peak, total, sums
-
-
-@triton.jit
 def both_vectors(rel_h, rel_w, W: tl.constexpr, D: tl.constexpr, BLOCK_T: tl.constexpr):
     """Returns [2 * BLOCK_T, D]: the vectors of all distances between rows, then, from BLOCK_T on, between columns."""
     t = tl.arange(0, 2 * BLOCK_T)
@@ -100,14 +89,14 @@ def position_terms(
 def page_windows(
     qkv, bias, rel_h, rel_w, out, scale, S, count,
     H: tl.constexpr, W: tl.constexpr, D: tl.constexpr, BLOCK_M: tl.constexpr,
-    PART_0: tl.constexpr, PART_1: tl.constexpr, PART_2: tl.constexpr, RUNNING: tl.constexpr,
+    PART_0: tl.constexpr, PART_1: tl.constexpr, PART_2: tl.constexpr,
     BLOCK_S: tl.constexpr, BLOCK_T: tl.constexpr,
 ):  # fmt: skip
     """Attends one head of one window, a program: its keys stay in shared memory while its queries pass in blocks.
 
     The keys form up to three blocks (0: none) that together hold W * W: 128 + 64 + 16 wastes 12 places on a window of
-    14, where a single block of 256 wastes 60. RUNNING: a running softmax over them, which needs fewer registers;
-    without it all scores of a query are held at once. Queries beyond the page are left out, so they cost nothing.
+    14, where a single block of 256 wastes 60. All scores of a query are held at once, so no softmax is a running one.
+    Queries beyond the page are left out, so they cost nothing.
     BLOCK_S >= W, BLOCK_T >= 2 * W - 1.
     """
     head = tl.program_id(0) % H
@@ -138,36 +127,24 @@ def page_windows(
         query = tl.load(query_ptr, mask=in_m, other=0.0)
         positions = position_terms(query, vectors, m // width, m % width, unscale, W, BLOCK_S, BLOCK_T)
         score_0 = scores(query, positions, key_0, axes_0, 0, PART_0, W)
-        if RUNNING:
-            peak = tl.full([BLOCK_M], float("-inf"), tl.float32)
-            total = tl.zeros([BLOCK_M], tl.float32)
-            sums = tl.zeros([BLOCK_M, D], tl.float32)
-            peak, total, sums = fold(score_0, value_0, peak, total, sums, to_log2)
-            if PART_1 > 0:
-                score_1 = scores(query, positions, key_1, axes_1, PART_0, PART_1, W)
-                peak, total, sums = fold(score_1, value_1, peak, total, sums, to_log2)
-            if PART_2 > 0:
-                score_2 = scores(query, positions, key_2, axes_2, PART_0 + PART_1, PART_2, W)
-                peak, total, sums = fold(score_2, value_2, peak, total, sums, to_log2)
-        else:
-            peak = tl.max(score_0, 1)
-            if PART_1 > 0:
-                score_1 = scores(query, positions, key_1, axes_1, PART_0, PART_1, W)
-                peak = tl.maximum(peak, tl.max(score_1, 1))
-            if PART_2 > 0:
-                score_2 = scores(query, positions, key_2, axes_2, PART_0 + PART_1, PART_2, W)
-                peak = tl.maximum(peak, tl.max(score_2, 1))
-            peak = (peak * to_log2)[:, None]
-            weight = tl.exp2(score_0 * to_log2 - peak)
-            total = tl.sum(weight, 1)
-            sums = tl.dot(weight.to(query.dtype), value_0, input_precision="ieee")
-            if PART_1 > 0:
-                weight = tl.exp2(score_1 * to_log2 - peak)
-                total += tl.sum(weight, 1)
-                sums = tl.dot(weight.to(query.dtype), value_1, sums, input_precision="ieee")
-            if PART_2 > 0:
-                weight = tl.exp2(score_2 * to_log2 - peak)
-                total += tl.sum(weight, 1)
-                sums = tl.dot(weight.to(query.dtype), value_2, sums, input_precision="ieee")
+        peak = tl.max(score_0, 1)
+        if PART_1 > 0:
+            score_1 = scores(query, positions, key_1, axes_1, PART_0, PART_1, W)
+            peak = tl.maximum(peak, tl.max(score_1, 1))
+        if PART_2 > 0:
+            score_2 = scores(query, positions, key_2, axes_2, PART_0 + PART_1, PART_2, W)
+            peak = tl.maximum(peak, tl.max(score_2, 1))
+        peak = (peak * to_log2)[:, None]
+        weight = tl.exp2(score_0 * to_log2 - peak)
+        total = tl.sum(weight, 1)
+        sums = tl.dot(weight.to(query.dtype), value_0, input_precision="ieee")
+        if PART_1 > 0:
+            weight = tl.exp2(score_1 * to_log2 - peak)
+            total += tl.sum(weight, 1)
+            sums = tl.dot(weight.to(query.dtype), value_1, sums, input_precision="ieee")
+        if PART_2 > 0:
+            weight = tl.exp2(score_2 * to_log2 - peak)
+            total += tl.sum(weight, 1)
+            sums = tl.dot(weight.to(query.dtype), value_2, sums, input_precision="ieee")
         out_ptr = out + (token * (H * D) + head * D)[:, None] + d[None, :]
         tl.store(out_ptr, (sums * (1.0 / total)[:, None]).to(out.dtype.element_ty), mask=in_m)

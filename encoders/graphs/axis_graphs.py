@@ -22,8 +22,8 @@ from encoders.graphs.stats import PathStats
 class AxisGraphs:
     """The graphs of one path and axis. wanted: the sizes to capture, ascending. capture: None runs everything eagerly.
 
-    staging: carries inputs to the device. observed: how often batches of each number of tokens were requested.
-    runner: runs its batches.
+    staging: carries inputs to the device. observed: how often batches of each number of tokens were requested. sizes:
+    tokens of the graphs that are in use, ascending. runner: runs its batches.
     """
 
     def __init__(
@@ -41,29 +41,23 @@ class AxisGraphs:
         self.axis = axis
         self.wanted = list(wanted)
         self.observed: Counter[int] = Counter()
-        self.store = None if capture is None else GraphStore(path, axis, device, capture, stats)
+        self.store = GraphStore(path, axis, device, capture or Capture(device), stats)
         self.stats = stats
         self._settings = settings
-        self._capture = capture
-        self.runner = Runner(path, device, self.store, staging, stats)
-        self._trials = self._new_trials()
-
-    @property
-    def num_bytes(self) -> int:
-        """Returns the bytes of the graphs and their buffers."""
-        return 0 if self.store is None else self.store.num_bytes
+        self._captures = capture is not None
+        self.runner = Runner(self.store, staging)
+        self._trials = Trials(self.store, self.runner, settings)
 
     @property
     def sizes(self) -> list[int]:
-        """Returns the tokens of the graphs that are in use, ascending."""
-        return [] if self.store is None else sorted(self.store.graphs)
+        return sorted(self.store.graphs)
 
     def plan(self, units: Sequence[Unit]) -> list[Batch]:
         """Returns the units as batches, and counts what was requested, so that budgets can be chosen later."""
         sizes, tokens = self.sizes, [unit.tokens for unit in units]
         most = self.path.most_tokens(self.axis)
         bound = (sizes if self._settings.graphs == "on" else self.wanted)[-1] if sizes else most
-        latencies = self._trials.latencies if self._trials and self._trials.latencies.eager else None
+        latencies = self._trials.latencies if self._trials.latencies.eager else None
         if self._on_demand and sum(tokens) > max(sizes, default=0):
             # Nothing was measured for this many, so they are not cut up to fit graphs.
             sizes, latencies = [], None
@@ -80,7 +74,7 @@ class AxisGraphs:
 
     def pick(self, units: Sequence[Unit]) -> tuple[Graph | None, Use]:
         """Returns the smallest graph that holds the units and beats eager for them, and how to count the units."""
-        if self.store is None or self._trials is None:
+        if not self._captures:
             return None, "eager"
         tokens = sum(unit.tokens for unit in units)
         rows = input_rows(self.path, units)
@@ -103,7 +97,7 @@ class AxisGraphs:
 
         seen: how often to expect batches of each number of tokens. Empty: as a long queue produces them.
         """
-        if self._trials is None or self.store is None or not self.sizes:
+        if not self.sizes:
             return
         self._trials.try_all()
         if seen is not None and self._settings.graphs == "auto":
@@ -118,34 +112,32 @@ class AxisGraphs:
 
         Returns whether it captured any. add: captures one size.
         """
-        if self._trials is None or not self._on_demand:
+        if not self._captures or not self._on_demand:
             return False
         known = self._trials.latencies.replay.keys() | self._trials.refused
         limit = self._settings.max_graphs if self._settings.budgets_of(self.path.name) == "auto" else None
         grown = False
         for size in due_sizes(self.wanted, self.observed, known, self._settings):
             if limit is None or len(self.sizes) < limit:
-                self._grow_by(size, self._trials, add)
+                self._grow_by(size, add)
                 grown = True
         return grown
 
     def drop(self, size: int) -> bool:
         """Frees a graph that must not be used again; returns False if it is gone already."""
-        return self._trials is not None and self._trials.refuse(size)
+        return self._trials.refuse(size)
 
     def close(self) -> None:
         """Frees all graphs and buffers, and forgets what was measured; keeps what was observed."""
-        if self.store is not None:
-            self.store.close()
-        self._trials = self._new_trials()
+        self.store.close()
+        self._trials = Trials(self.store, self.runner, self._settings)
 
     @property
     def _on_demand(self) -> bool:
         return self._settings.capture_after is not None
 
-    def _grow_by(self, size: int, trials: Trials, add: Callable[[GraphStore, int], None]) -> None:
+    def _grow_by(self, size: int, add: Callable[[GraphStore, int], None]) -> None:
         """Captures and tries one size. If it is the largest, captures all others again, into larger buffers."""
-        assert self.store is not None, "trials without a store"
         again: list[int] = []
         if size > max(self.sizes, default=0):
             again = self.sizes
@@ -153,15 +145,10 @@ class AxisGraphs:
         for each in [size, *reversed(again)]:
             add(self.store, each)
             if each not in self.store.graphs:
-                trials.refused.add(each)
+                self._trials.refused.add(each)
         if size in self.store.graphs:
             below = max((other for other in self.wanted if other < size), default=0)
-            trials.try_new(size, below + self.path.unit_tokens(self.axis))
-
-    def _new_trials(self) -> Trials | None:
-        if self.store is None or self._capture is None:
-            return None
-        return Trials(self.store, self._capture, self.runner, self._settings, self.stats)
+            self._trials.try_new(size, below + self.path.unit_tokens(self.axis))
 
 
 def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:

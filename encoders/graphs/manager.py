@@ -91,8 +91,7 @@ class EncoderGraphManager:
                 state.stats.left_out.pop(str(state.axis), None)
             jobs = [
                 (state.store.input_bytes(size), size, state.store, state.path.name)
-                for state in states
-                if state.store is not None
+                for state in (states if self._capture is not None else ())
                 for size in state.wanted
             ]
             for _, size, store, name in sorted(jobs, key=lambda job: (-job[0], -job[1])):
@@ -160,7 +159,7 @@ class EncoderGraphManager:
         """Returns each path's counts so far; after close(), as they were then."""
         for name, stats in () if self._closed else self._stats.items():
             states = [state for (path, _), state in self._axes.items() if path == name]
-            stats.graph_bytes = sum(state.num_bytes for state in states)
+            stats.graph_bytes = sum(state.store.num_bytes for state in states)
             stats.budgets = {str(state.axis): state.sizes for state in states}
         return self._stats
 
@@ -200,20 +199,14 @@ class EncoderGraphManager:
                 chosen = [units[index] for index in members]
                 outputs, graph, use = self._run(state, chosen)
                 if graph is not None:
-                    replayed.append(
-                        Replayed(
-                            graphs=state,
-                            graph=graph,
-                            members=members,
-                            checksum=checksum(outputs),
-                        )
-                    )
+                    entry = Replayed(graphs=state, graph=graph, members=members, checksum=checksum(outputs))
+                    replayed.append(entry)
                 done.update(_finished(path, members, chosen, outputs, use))
         return done
 
     def _run(self, state: AxisGraphs, units: Sequence[Unit]) -> tuple[Tensors, Graph | None, Use]:
         """Runs one batch; returns its outputs, the graph if it was replayed, and the use."""
-        stats = self._stats[state.path.name]
+        stats = state.stats
         graph, use = state.pick(units)
         outputs: Tensors = {}
         if graph is not None:
@@ -262,7 +255,7 @@ class EncoderGraphManager:
         The memory of a graph that is left out comes back only when all graphs are freed: they are captured again then.
         """
         added = store.add(size, self._room())
-        stores = [state.store for state in self._axes.values() if state.store is not None]
+        stores = [state.store for state in self._axes.values()]
         if (num := sum(len(its.graphs) for its in stores)) > _MANY:
             self._guard.many(store.path.name, num)
         if added or (self._room() or 0) >= 0:
@@ -277,8 +270,7 @@ class EncoderGraphManager:
         """Returns the bytes that memory_limit leaves, None for no limit."""
         if self._settings.memory_limit is None or self._capture is None:
             return None
-        stores = [state.store for state in self._axes.values() if state.store is not None]
-        held = self._capture.pool_bytes + sum(store.buffer_bytes for store in stores)
+        held = self._capture.pool_bytes + sum(state.store.buffer_bytes for state in self._axes.values())
         return self._settings.memory_limit - held
 
     def _require_open(self) -> None:

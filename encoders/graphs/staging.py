@@ -9,7 +9,6 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -20,78 +19,51 @@ logger = logging.getLogger(__name__)
 ALIGNMENT_BYTES = 256
 
 
-class Event(Protocol):
-    """A point in a stream's work."""
-
-    def synchronize(self) -> None:
-        """Makes the host wait until the stream has reached this point."""
-
-
-class Transfers(Protocol):
-    """A copy stream next to the current stream, which computes."""
-
-    def host_memory(self, num_bytes: int) -> Tensor:
-        """Returns page-locked uint8 [num_bytes]. Raises RuntimeError if there is none."""
-
-    def device_memory(self, num_bytes: int) -> Tensor:
-        """Returns uint8 [num_bytes], which earlier work of the compute stream may still use."""
-
-    def send(self, target: Tensor, source: Tensor) -> Event:
-        """Copies from the host on the copy stream, without waiting; returns an event after the copy."""
-
-    def lay(self, target: Tensor, source: Tensor) -> None:
-        """Copies within the device on the compute stream."""
-
-    def mark(self) -> Event:
-        """Returns an event after all work given to the compute stream so far."""
-
-    def hold_copies(self, event: Event) -> None:
-        """Makes later work of the copy stream wait for the event."""
-
-    def hold_compute(self, event: Event) -> None:
-        """Makes later work of the compute stream wait for the event."""
-
-
 class CudaTransfers:
-    """A copy stream of one CUDA device. Slot memory belongs to the compute stream, which waits for every copy."""
+    """A copy stream of one CUDA device, next to its current stream, which computes.
+
+    Slot memory belongs to the compute stream, which waits for every copy.
+    """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def host_memory(self, num_bytes: int) -> Tensor:
+        """Returns page-locked uint8 [num_bytes]. Raises RuntimeError if there is none."""
         return torch.empty(num_bytes, dtype=torch.uint8, pin_memory=True)
 
     def device_memory(self, num_bytes: int) -> Tensor:
+        """Returns uint8 [num_bytes], which earlier work of the compute stream may still use."""
         return torch.empty(num_bytes, dtype=torch.uint8, device=self._device)
 
-    def send(self, target: Tensor, source: Tensor) -> Event:
+    def send(self, target: Tensor, source: Tensor) -> torch.cuda.Event:
+        """Copies from the host on the copy stream, without waiting; returns an event after the copy."""
         with torch.cuda.stream(self._stream):
             target.copy_(source, non_blocking=True)
         return self._recorded(self._stream)
 
     def lay(self, target: Tensor, source: Tensor) -> None:
+        """Copies within the device on the compute stream."""
         target.copy_(source)
 
-    def mark(self) -> Event:
+    def mark(self) -> torch.cuda.Event:
+        """Returns an event after all work given to the compute stream so far."""
         return self._recorded(torch.cuda.current_stream(self._device))
 
-    def hold_copies(self, event: Event) -> None:
-        self._stream.wait_event(_of_cuda(event))
+    def hold_copies(self, event: torch.cuda.Event) -> None:
+        """Makes later work of the copy stream wait for the event."""
+        self._stream.wait_event(event)
 
-    def hold_compute(self, event: Event) -> None:
-        torch.cuda.current_stream(self._device).wait_event(_of_cuda(event))
+    def hold_compute(self, event: torch.cuda.Event) -> None:
+        """Makes later work of the compute stream wait for the event."""
+        torch.cuda.current_stream(self._device).wait_event(event)
 
-    def _recorded(self, stream: torch.cuda.Stream) -> Event:
+    def _recorded(self, stream: torch.cuda.Stream) -> torch.cuda.Event:
         # Blocking, so that a waiting host leaves its core to others.
         event = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         event.record(stream)
         return event
-
-
-def _of_cuda(event: Event) -> torch.cuda.Event:
-    assert isinstance(event, torch.cuda.Event), "an event of other transfers"
-    return event
 
 
 @dataclass(slots=True, eq=False)
@@ -103,8 +75,8 @@ class _Slot:
 
     host: Tensor
     device: Tensor
-    copied: Event | None = None
-    read: Event | None = None
+    copied: torch.cuda.Event | None = None
+    read: torch.cuda.Event | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +96,7 @@ class _Span:
 class Staging:
     """Staging slots that grow to the largest batch. For one thread and one current stream."""
 
-    def __init__(self, transfers: Transfers, num_slots: int = 2) -> None:
+    def __init__(self, transfers: CudaTransfers, num_slots: int = 2) -> None:
         self._transfers = transfers
         self._num_slots = num_slots
         self._slots: list[_Slot] = []

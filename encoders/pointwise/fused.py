@@ -3,7 +3,6 @@
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,23 +16,16 @@ MAX_WIDTH = 4096
 ACTIVATION_BLOCK = 2048  # elements of a program
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NormConfig:
-    """Launch parameters of the norm. rows: per program, a power of two."""
-
-    rows: int
-    num_warps: int
-
-
 def block_width(width: int) -> int:
     return 1 << (width - 1).bit_length()
 
 
-def default_norm_config(width: int) -> NormConfig:
-    """Returns the fastest measured on an H200 at 768 and 1,024 channels: 16 bytes a thread, and one row a program."""
-    if width <= 512:
-        return NormConfig(rows=2, num_warps=1)
-    return NormConfig(rows=1, num_warps=min(8, block_width(width) // 256))
+def rows_and_warps(width: int) -> tuple[int, int]:
+    """Returns the norm's rows a program and warps, the fastest on an H200 at 768 and 1,024 channels.
+
+    16 bytes a thread, and one row a program.
+    """
+    return (2, 1) if width <= 512 else (1, min(8, block_width(width) // 256))
 
 
 def is_rms_norm(norm: nn.Module) -> bool:
@@ -62,24 +54,31 @@ def supports_norm(x: Tensor, delta: Tensor | None, norm: Any) -> bool:
 
 
 def launch_norm(
-    x: Tensor, delta: Tensor | None, weight: Tensor, bias: Tensor | None, eps: float, config: NormConfig
+    x: Tensor,
+    delta: Tensor | None,
+    weight: Tensor,
+    bias: Tensor | None,
+    eps: float,
+    rows: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Returns (x + delta, its norm) for x [..., C], contiguous; x itself without delta. delta: x's shape or [1, ..].
 
-    bias: None for a norm by the root mean square.
+    bias: None for a norm by the root mean square. rows: a program's, a power of two.
     """
     x, width = x.contiguous(), x.shape[-1]
-    rows = x.numel() // width
+    count = x.numel() // width
     normed = torch.empty_like(x)
     total = x if delta is None else torch.empty_like(x)
-    if rows == 0:
+    if count == 0:
         return total, normed
+    best_rows, num_warps = rows_and_warps(width)
+    rows = best_rows if rows is None else rows
     added = x if delta is None else delta.contiguous()
     shift = weight if bias is None else bias
-    kernels.add_norm[(-(-rows // config.rows),)](
-        x, added, weight.contiguous(), shift.contiguous(), total, normed, rows, added.numel() // width, eps,
-        C=width, BLOCK_C=block_width(width), ROWS=config.rows, ADD=delta is not None,
-        REPEAT=added.numel() != x.numel(), RMS=bias is None, num_warps=config.num_warps,
+    kernels.add_norm[(-(-count // rows),)](
+        x, added, weight.contiguous(), shift.contiguous(), total, normed, count, added.numel() // width, eps,
+        C=width, BLOCK_C=block_width(width), ROWS=rows, ADD=delta is not None,
+        REPEAT=added.numel() != x.numel(), RMS=bias is None, num_warps=num_warps,
     )  # fmt: skip
     return total, normed
 
@@ -94,7 +93,7 @@ def _fake_add_norm(
 def add_norm_op(
     x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor]:
-    return launch_norm(x, delta, weight, bias, eps, default_norm_config(x.shape[-1]))
+    return launch_norm(x, delta, weight, bias, eps)
 
 
 def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
@@ -104,7 +103,7 @@ def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Te
 @cuda_operator("norm", _fake_norm)
 def norm_op(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
     """Returns the norm alone; an operator of its own, as none may return its input."""
-    return launch_norm(x, None, weight, bias, eps, default_norm_config(x.shape[-1]))[1]
+    return launch_norm(x, None, weight, bias, eps)[1]
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
@@ -123,18 +122,12 @@ def launch_quick_gelu(x: Tensor) -> None:
         kernels.quick_gelu[(programs,)](x, x.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
 
 
-def _fake_quick_gelu(x: Tensor) -> None:
-    return None
-
-
-@cuda_operator("quick_gelu_", _fake_quick_gelu, mutates=("x",))
-def quick_gelu_op(x: Tensor) -> None:
-    launch_quick_gelu(x)
+_quick_gelu = cuda_operator("quick_gelu_", lambda x: None, mutates=("x",))(launch_quick_gelu)
 
 
 def quick_gelu(x: Tensor) -> Tensor:
     """Returns x, overwritten with its quick gelu. x: contiguous, any shape."""
-    quick_gelu_op(x)
+    _quick_gelu(x)
     return x
 
 
@@ -145,16 +138,10 @@ def launch_gated_silu(gate: Tensor, up: Tensor) -> None:
         kernels.gated_silu[(programs,)](gate, up, gate.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
 
 
-def _fake_gated_silu(gate: Tensor, up: Tensor) -> None:
-    return None
-
-
-@cuda_operator("gated_silu_", _fake_gated_silu, mutates=("gate",))
-def gated_silu_op(gate: Tensor, up: Tensor) -> None:
-    launch_gated_silu(gate, up)
+_gated_silu = cuda_operator("gated_silu_", lambda gate, up: None, mutates=("gate",))(launch_gated_silu)
 
 
 def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
     """Returns silu(gate) * up, in gate's memory; both contiguous."""
-    gated_silu_op(gate, up)
+    _gated_silu(gate, up)
     return gate

@@ -34,16 +34,10 @@ def launch_rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -
     return out
 
 
-def _fake_rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    return query.new_empty((2, *query.shape))
-
-
-@cuda_operator("rotated", _fake_rotated)
-def rotated_op(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    return launch_rotated(query, key, cosines, sines)
+_rotated = cuda_operator("rotated", lambda query, *_: query.new_empty((2, *query.shape)))(launch_rotated)
 
 
 def rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> tuple[Tensor, Tensor]:
     """Returns query and key [P, H, D], turned and contiguous."""
-    turned = rotated_op(query, key, cosines, sines)
+    turned = _rotated(query, key, cosines, sines)
     return turned[0], turned[1]

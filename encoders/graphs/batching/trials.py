@@ -10,13 +10,12 @@ import torch
 
 from encoders.graphs.batching import budgets
 from encoders.graphs.batching.packing import Latencies
-from encoders.graphs.capturing.capture import Capture, Graph, Run
+from encoders.graphs.capturing.capture import Graph, Run
 from encoders.graphs.capturing.checks import difference
 from encoders.graphs.capturing.store import GraphStore
-from encoders.graphs.path import GraphPath, Tensors, Unit
+from encoders.graphs.path import Tensors, Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.staging import Staging
-from encoders.graphs.stats import PathStats
 
 logger = logging.getLogger(__name__)
 
@@ -25,31 +24,17 @@ MARGIN = 1.05
 
 
 class Runner:
-    """Runs batches of one path. store: the graphs, None without any.
+    """Runs batches of one path. store: the graphs. staging: carries inputs to the device, if given."""
 
-    staging: carries inputs to the device, if given.
-    """
-
-    def __init__(
-        self,
-        path: GraphPath,
-        device: torch.device,
-        store: GraphStore | None,
-        staging: Staging | None,
-        stats: PathStats,
-    ) -> None:
-        self._path = path
-        self._device = device
-        self._store = store
-        self._staging = staging
-        self._stats = stats
+    def __init__(self, store: GraphStore, staging: Staging | None) -> None:
+        self._store, self._staging = store, staging
+        self._path, self._stats = store.path, store.stats
 
     def replay(self, graph: Graph, units: Sequence[Unit]) -> Tensors:
         """Returns the units' rows, as copies that no later replay touches.
 
         Raises torch.OutOfMemoryError without room.
         """
-        assert self._store is not None, "a graph without a store"
         assert self._store.buffers is not None, "a graph without buffers"
         self._store.buffers.write(units, self._staging)
         self._store.capture.replay(graph)
@@ -58,8 +43,8 @@ class Runner:
     def forward(self, units: Sequence[Unit]) -> Tensors:
         """Runs the units eagerly, without padding, in one batch. Raises torch.OutOfMemoryError if it does not fit."""
         if self._staging is None:
-            return self._path.forward(self._path.collate(units, self._device))
-        return self._path.forward(self._staging.collate(self._path.pieces(units), self._device))
+            return self._path.forward(self._path.collate(units, self._store.device))
+        return self._path.forward(self._staging.collate(self._path.pieces(units), self._store.device))
 
     def eager(self, units: Sequence[Unit]) -> Tensors:
         """Runs the units eagerly, in as many halves as memory demands.
@@ -98,17 +83,12 @@ class Runner:
 class Trials:
     """Measures graphs. losing: sizes slower than eager. refused: those, and all others that must not come back."""
 
-    def __init__(
-        self, store: GraphStore, capture: Capture, runner: Runner, settings: GraphSettings, stats: PathStats
-    ) -> None:
+    def __init__(self, store: GraphStore, runner: Runner, settings: GraphSettings) -> None:
         self.latencies = Latencies(margin=MARGIN)
         self.losing: set[int] = set()
         self.refused: set[int] = set()
-        self._store = store
-        self._capture = capture
-        self._runner = runner
-        self._settings = settings
-        self._stats = stats
+        self._store, self._runner = store, runner
+        self._settings, self._stats = settings, store.stats
 
     def wins(self, size: int, tokens: int) -> bool:
         """Returns whether so many tokens are to be replayed by the graph of this size."""
@@ -165,7 +145,7 @@ class Trials:
         eager = partial(self._runner.forward, units)
         replay = partial(self._runner.replay, self._store.graphs[size], units)
         try:
-            return self._capture.measure_in_turn([eager, replay], self._settings.repeats)
+            return self._store.capture.measure_in_turn([eager, replay], self._settings.repeats)
         except torch.OutOfMemoryError as error:
             reason = str(error)
         logger.warning("%s: not enough memory to try it: %s", self._store.label(size), reason)
@@ -174,7 +154,7 @@ class Trials:
     def _seconds(self, run: Run, what: str, size: int) -> float:
         """Returns the seconds of a run, infinite if it does not fit into memory."""
         try:
-            return self._capture.measure(run, self._settings.repeats)
+            return self._store.capture.measure(run, self._settings.repeats)
         except torch.OutOfMemoryError as error:
             reason = str(error)
         logger.warning("%s, %s: not enough memory: %s", self._store.label(size), what, reason)

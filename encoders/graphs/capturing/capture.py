@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -59,10 +58,11 @@ class Graph:
             )
 
 
-class Capture(ABC):
-    """Captures forwards on one device. poison: fills outputs with NaN before every replay, for tests.
+class Capture:
+    """Replays forwards launch by launch, on the padded static buffers, with the rules of graphs on any device.
 
-    poison may change at any time: the graphs are the same. ranks: as GraphSettings has it.
+    poison: fills outputs with NaN before every replay, for tests; it may change at any time, the graphs are the same.
+    ranks: as GraphSettings has it.
     """
 
     ranks = 1
@@ -83,7 +83,7 @@ class Capture(ABC):
         """Returns the bytes of all graphs besides their static buffers, as long as one of them is left."""
         return 0
 
-    def free_unused(self) -> None:  # noqa: B027 (nothing to do is right for most)
+    def free_unused(self) -> None:
         """Frees memory that no graph and no tensor holds any more."""
 
     def capture(self, path: GraphPath, axis: object, tokens: int, buffers: StaticBuffers) -> Graph:
@@ -152,9 +152,9 @@ class Capture(ABC):
     def _warm_up(self, forward: Callable[[], Tensors]) -> Tensors:
         return forward()
 
-    @abstractmethod
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
         """Records the run; returns functions that replay it and free it."""
+        return run, lambda: None
 
 
 class CudaGraphCapture(Capture):

@@ -26,11 +26,8 @@ class GraphStore:
     ) -> None:
         self.graphs: dict[int, Graph] = {}
         self.buffers: StaticBuffers | None = None
-        self.path = path
-        self.axis = axis
-        self._device = device
-        self.capture = capture
-        self._stats = stats
+        self.path, self.axis, self.device = path, axis, device
+        self.capture, self.stats = capture, stats
         self._grown = 0
 
     @property
@@ -80,7 +77,7 @@ class GraphStore:
         try:
             graph.check(self.buffers, self.path.watched(self.axis))
         except GraphStaleError as stale:
-            self._stats.stale_graphs += 1
+            self.stats.stale_graphs += 1
             logger.warning("%s: %s", self.label(graph.tokens), stale)
             return self._replace(graph)
         return graph
@@ -106,7 +103,7 @@ class GraphStore:
 
     def _captured(self, size: int) -> Graph:
         if self.buffers is None:
-            self.buffers = StaticBuffers(self.path, self.axis, size, self._device)
+            self.buffers = StaticBuffers(self.path, self.axis, size, self.device)
         before = self.capture.pool_bytes
         graph = self.capture.capture(self.path, self.axis, size, self.buffers)
         self._grown += self.capture.pool_bytes - before
@@ -121,14 +118,14 @@ class GraphStore:
             except Exception as error:
                 logger.warning("%s cannot be captured again: %s", self.label(stale.tokens), error)
             else:
-                self._stats.capture_seconds += time.perf_counter() - start
+                self.stats.capture_seconds += time.perf_counter() - start
                 fresh.recaptures = stale.recaptures + 1
                 self.graphs[fresh.tokens] = fresh
-                self._stats.recaptures += 1
+                self.stats.recaptures += 1
                 return fresh
-        self._stats.dropped_graphs += 1
+        self.stats.dropped_graphs += 1
         return None
 
     def _leave_out(self, size: int, reason: str) -> None:
         logger.warning("%s is not captured: %s", self.label(size), reason)
-        self._stats.left_out.setdefault(str(self.axis), []).append(size)
+        self.stats.left_out.setdefault(str(self.axis), []).append(size)

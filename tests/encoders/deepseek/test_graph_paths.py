@@ -16,24 +16,11 @@ from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
 from tests.encoders.deepseek.test_deep_encoder import random_page
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.tiny import TINY, relative_error, tiny_model
 
 CPU = torch.device("cpu")
 GRIDS = [(1, 1), (2, 1), (1, 1), (2, 3), (1, 3)]
-
-
-class Winning(EagerCapture):
-    """Every replay seems faster than eager."""
-
-    def __init__(self) -> None:
-        super().__init__(CPU, poison=True)
-        self._timed = 0
-
-    def measure(self, run: object, repeats: int) -> float:
-        """Sizes are timed eagerly first, then replayed."""
-        self._timed += 1
-        return 1.0 / self._timed
 
 
 class Through:

@@ -18,7 +18,7 @@ from encoders.square_views import SquareViewsEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.tiny import relative_error
 
 CPU = torch.device("cpu")
@@ -78,18 +78,6 @@ def expected_tokens(theirs: DeepseekOcr2Model, pages: Sequence[PageViews]) -> li
         num_local_patches=[page.num_tiles for page in pages],
     ).pooler_output
     return features
-
-
-class Winning(EagerCapture):
-    """Every replay seems faster than eager. Buffers hold poison wherever nothing was written."""
-
-    def __init__(self) -> None:
-        super().__init__(CPU, poison=True)
-        self._timed = 0
-
-    def measure(self, run: object, repeats: int) -> float:
-        self._timed += 1
-        return 1.0 / self._timed
 
 
 def read_pages(

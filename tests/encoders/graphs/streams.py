@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from encoders.graphs.staging import Event
+from encoders.graphs.staging import CudaTransfers
 
 
 @dataclass(slots=True, eq=False)
@@ -51,7 +52,7 @@ class Place:
         self.stream.run(self.after)
 
 
-class LazyTransfers:
+class LazyTransfers(CudaTransfers):
     """Runs neither stream before it is waited for, or (eager_copies) the copy stream as early as it may.
 
     no_pinned: page-locked memory is refused. no_room: bytes from which on device memory is refused.
@@ -79,7 +80,7 @@ class LazyTransfers:
             raise torch.OutOfMemoryError("no room")
         return torch.full((num_bytes,), 255, dtype=torch.uint8)
 
-    def send(self, target: Tensor, source: Tensor) -> Place:
+    def send(self, target: Tensor, source: Tensor) -> Any:
         self.sent.append(source.nbytes)
         self.copies.work.append(lambda: _copy(target, source))
         return Place(self.copies, len(self.copies.work))
@@ -89,13 +90,13 @@ class LazyTransfers:
         if self._eager_copies:
             self.copies.run_freely()
 
-    def mark(self) -> Place:
+    def mark(self) -> Any:
         return Place(self.compute, len(self.compute.work))
 
-    def hold_copies(self, event: Event) -> None:
+    def hold_copies(self, event: Any) -> None:
         _hold(self.copies, event)
 
-    def hold_compute(self, event: Event) -> None:
+    def hold_compute(self, event: Any) -> None:
         _hold(self.compute, event)
 
     def finish(self) -> None:
@@ -109,7 +110,6 @@ def _copy(target: Tensor, source: Tensor) -> None:
         target.copy_(source)
 
 
-def _hold(stream: Stream, place: Event) -> None:
-    assert isinstance(place, Place)
+def _hold(stream: Stream, place: Place) -> None:
     stream.waits[len(stream.work)] = place
     stream.work.append(lambda: None)

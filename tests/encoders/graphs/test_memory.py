@@ -211,8 +211,7 @@ def pooled(
 
 def held(manager: EncoderGraphManager, capture: Pooled) -> int:
     """Bytes of buffers and pool."""
-    stores = [state.store for state in manager._axes.values() if state.store is not None]
-    return capture.pool + sum(store.buffer_bytes for store in stores)
+    return capture.pool + sum(state.store.buffer_bytes for state in manager._axes.values())
 
 
 def test_a_graph_that_is_too_large_beside_others_costs_no_smaller_one() -> None:

@@ -7,7 +7,7 @@ from encoders.graphs.capturing.capture import CudaGraphCapture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
-from encoders.graphs.staging import CudaTransfers, Event, Staging
+from encoders.graphs.staging import CudaTransfers, Staging
 from tests.encoders.graphs.capturing.test_capture_gpu import DeepViewPath
 from tests.encoders.graphs.toys import SequencePath
 
@@ -31,7 +31,7 @@ class Busy(CudaTransfers):
 class Late(CudaTransfers):
     """The copy stream is busy before it reads a slot: a host that does not wait overwrites what it will read."""
 
-    def send(self, target: torch.Tensor, source: torch.Tensor) -> Event:
+    def send(self, target: torch.Tensor, source: torch.Tensor) -> torch.cuda.Event:
         with torch.cuda.stream(self._stream):
             torch.cuda._sleep(SLEEP_CYCLES)  # type: ignore[no-untyped-call]
         return super().send(target, source)

@@ -14,24 +14,10 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.minicpm.slice_paths import SlicePath, Tier
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.minicpm.tiny_vision import GRIDS, PATCH_PX, VERSIONS, noise, tiny_parts
 
 CPU = torch.device("cpu")
-
-
-class Winning(EagerCapture):
-    """Every replay seems faster than eager, however busy the machine is."""
-
-    _timed = 0
-
-    def __init__(self) -> None:
-        super().__init__(CPU, poison=True)
-
-    def measure(self, run: object, repeats: int) -> float:
-        """Sizes are timed eagerly first, then replayed."""
-        self._timed += 1
-        return 1.0 / self._timed
 
 
 def managed(

@@ -14,7 +14,7 @@ from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
 from encoders.types import VisionTokens
 from encoders.views import PageViews, UInt8Array
-from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.native.test_patch_path import written
 from tests.encoders.native.test_sequence_attention import NoHostReads
 from tests.encoders.native.tiny_native import FAMILIES, draw, reference, sharpen, tiny_model, vision_of

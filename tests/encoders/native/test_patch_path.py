@@ -18,7 +18,7 @@ from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
 from encoders.native.towers import QwenVision
 from encoders.native.vision_grid import Kind
-from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.graphs.streams import LazyTransfers
 from tests.encoders.native.test_qwen_vision import close
 from tests.encoders.native.tiny_qwen import (

@@ -15,7 +15,6 @@ pytest.importorskip("triton")
 import encoders.pointwise.fused as fused  # the package has none without a GPU
 import encoders.pointwise.fused_rotation as fused_rotation
 from encoders.pointwise import torch_operators
-from encoders.pointwise.fused import NormConfig, default_norm_config
 
 
 @pytest.mark.slow
@@ -38,9 +37,7 @@ def test_sums_and_norms_equal_the_definition(width: int, rows: int) -> None:
     norm, x, delta = random_norm(width, (3, 5))
     want = torch_operators.add_norm(x.double(), delta.double(), norm.double())
     norm.float()
-    total, normed = fused.launch_norm(
-        x, delta, norm.weight, norm.bias, norm.eps, NormConfig(rows=rows, num_warps=1)
-    )
+    total, normed = fused.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, rows)
     assert torch.equal(total, x + delta)
     assert relative_error(normed, want[1]) < 1e-6
 
@@ -48,14 +45,13 @@ def test_sums_and_norms_equal_the_definition(width: int, rows: int) -> None:
 @interpreted
 def test_a_delta_repeats_over_the_first_dimension_and_may_be_left_out() -> None:
     norm, x, delta = random_norm(40, (3, 2, 5))
-    config = NormConfig(rows=4, num_warps=1)
     for added in (delta[:1], delta[:1].transpose(1, 2).contiguous().transpose(1, 2), None):
         want = torch_operators.add_norm(x, added, norm)
-        got = fused.launch_norm(x, added, norm.weight, norm.bias, norm.eps, config)
+        got = fused.launch_norm(x, added, norm.weight, norm.bias, norm.eps, 4)
         assert torch.equal(got[0], want[0])
         assert relative_error(got[1], want[1]) < 1e-6
     assert got[0] is x
-    empty = fused.launch_norm(x[:0], delta[:0], norm.weight, norm.bias, norm.eps, config)
+    empty = fused.launch_norm(x[:0], delta[:0], norm.weight, norm.bias, norm.eps, 4)
     assert [tuple(tensor.shape) for tensor in empty] == [(0, 2, 5, 40)] * 2
 
 
@@ -63,16 +59,14 @@ def test_a_delta_repeats_over_the_first_dimension_and_may_be_left_out() -> None:
 def test_a_norm_of_far_values_keeps_its_digits() -> None:
     norm, x, _ = random_norm(768, (4,))
     far = x + 1000
-    got = fused.launch_norm(far, None, norm.weight, norm.bias, norm.eps, NormConfig(rows=1, num_warps=1))[1]
+    got = fused.launch_norm(far, None, norm.weight, norm.bias, norm.eps, 1)[1]
     assert relative_error(got, norm.double()(far.double())) < 1e-4
 
 
 @interpreted
 def test_half_precision_norms_the_sum_before_it_is_rounded() -> None:
     norm, x, delta = random_norm(96, (7,), dtype=torch.float16)
-    total, normed = fused.launch_norm(
-        x, delta, norm.weight, norm.bias, norm.eps, NormConfig(rows=2, num_warps=1)
-    )
+    total, normed = fused.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, 2)
     assert torch.equal(total, x + delta)
     want = torch_operators.add_norm(x.double(), delta.double(), norm.double())[1]
     assert relative_error(normed, want) < 4e-4
@@ -100,11 +94,11 @@ def test_what_is_not_a_number_shows() -> None:
 
 @pytest.mark.parametrize("width", [64, 256, 768, 1024, 4096])
 def test_launches_are_powers_of_two(width: int) -> None:
-    config = default_norm_config(width)
-    for number in (config.rows, config.num_warps):
+    rows, num_warps = fused.rows_and_warps(width)
+    for number in (rows, num_warps):
         assert number > 0
         assert number & (number - 1) == 0
-    assert config.rows * fused.block_width(width) / (32 * config.num_warps) <= 32, "values a thread holds"
+    assert rows * fused.block_width(width) / (32 * num_warps) <= 32, "values a thread holds"
 
 
 def test_the_operators_tell_their_shapes_without_running() -> None:
@@ -137,8 +131,7 @@ class TinyRMSNorm(nn.Module):
 def test_norms_by_the_root_mean_square() -> None:
     norm, x, delta = TinyRMSNorm(40), torch.randn(7, 40) + 3, torch.randn(7, 40)
     assert fused.is_rms_norm(norm)
-    config = NormConfig(rows=2, num_warps=1)
-    total, normed = fused.launch_norm(x, delta, norm.weight, None, norm.variance_epsilon, config)
+    total, normed = fused.launch_norm(x, delta, norm.weight, None, norm.variance_epsilon, 2)
     assert torch.equal(total, x + delta)
     assert relative_error(normed, norm(x + delta)) < 1e-6
 

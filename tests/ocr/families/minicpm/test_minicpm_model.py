@@ -16,7 +16,7 @@ from encoders.views import PageViews, UInt8Array
 from ocr.families.minicpm.minicpm_model import MiniCpmModel, load_minicpm
 from ocr.families.minicpm.prompts import PagePrompt, page_prompt
 from ocr.families.minicpm.slicing import SlicingRule
-from tests.encoders.minicpm.test_slice_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.minicpm.plain_prompts import plain_prompt
 from tests.ocr.families.minicpm.plain_slicing import cut
 from tests.ocr.families.minicpm.tiny_minicpm import (

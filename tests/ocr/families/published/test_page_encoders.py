@@ -17,7 +17,7 @@ from ocr.families.published.page_encoders import OwnEncoderPages, ProcessedPages
 from ocr.families.published.processors import joined
 from ocr.families.published.published_reader import PublishedReader
 from ocr.families.view_makers import WholePage
-from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.opening import encoded_by, opened
 from tests.ocr.families.published.tiny_published import save
 

@@ -19,7 +19,7 @@ from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.generation.generate_engine import PromptedPage
 from ocr.families.qwen_vl.qwen_prompts import CHATS, vision_prompt
 from ocr.families.qwen_vl.qwen_reader import encoder_output, generation_inputs, grid_of
-from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.native.test_qwen_encoder import image_page, video_page
 from tests.encoders.native.tiny_qwen import MEAN, MODELS, STD, draw, patchified
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer, token_id

@@ -19,7 +19,7 @@ from ocr.errors import CheckpointError
 from ocr.families.catalogue.published_models import find_model
 from ocr.families.registry import described, family_of, model_sha256
 from ocr.families.unlimited_ocr.unlimited_reader import UnlimitedReader, model_config
-from tests.encoders.deepseek.test_graph_paths import Winning
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.opening import encoded_by, opened, read_by
 from tests.ocr.families.unlimited_ocr.tiny_unlimited import BOS, EOS, IMAGE, SLIDING_WINDOW, save
 

@@ -15,8 +15,8 @@ from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, s
 from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
-from tests.pipeline.bench.encoding.test_families import Winning
 
 
 def test_spreads_are_in_milliseconds() -> None:

@@ -13,25 +13,13 @@ from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
 from pipeline.bench.encoding.requests import random_requests
 from pipeline.bench.encoding.subjects import load_encoder
 from pipeline.errors import ConfigError
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import EagerCapture, Winning
 from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
 
 CPU = torch.device("cpu")
 MIXED = {(60, 44): 0.4, (90, 130): 0.4, (40, 40): 0.2}
 FRAMES = {(60, 88): 1.0}
-
-
-class Winning(EagerCapture):
-    """Every replay seems faster than eager; buffers hold poison wherever nothing was written."""
-
-    def __init__(self) -> None:
-        super().__init__(CPU, poison=True)
-        self._timed = 0
-
-    def measure(self, run: object, repeats: int) -> float:
-        self._timed += 1
-        return 1.0 / self._timed
 
 
 def minicpm(version: str, folder: Path) -> str:

@@ -11,8 +11,8 @@ from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
 from pipeline.bench.encoding.subjects import EncoderSubject, LargerTiles, load_encoder, random_subject
 from pipeline.errors import ConfigError
+from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
-from tests.pipeline.bench.encoding.test_families import Winning
 
 CPU, META = torch.device("cpu"), torch.device("meta")
 VISION = {"depth": 3, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "out_hidden_size": 32}
