@@ -1,43 +1,29 @@
-"""Compared with transformers' own helpers, which compute the same for a whole batch."""
+"""What a unit's plan is made of: transformers' helpers for a frame, and where its pixels lie."""
 
 import pytest
 import torch
 from torch.nn import functional
 from transformers import vision_utils
 
-from encoders.native.grid_plans import GridPlan, PatchGeometry, image_plan, video_plan
+from encoders.native.grid_plans import PatchGeometry, image_plan, video_plan
 from tests.encoders.native.tiny_qwen import draw
 
 GRIDS = [(2, 2), (2, 14), (14, 2), (6, 6), (8, 6), (10, 22), (26, 24), (34, 4)]
 GEOMETRY = PatchGeometry(patch_px=4, merge=2, temporal=2, position_side=7, window=3)
 
 
-def plans() -> list[tuple[GridPlan, torch.Tensor]]:
-    """Plans with their (T, H, W)."""
-    images = [(image_plan(GEOMETRY, *grid), torch.tensor([[1, *grid]])) for grid in GRIDS]
-    videos = [
-        (video_plan(GEOMETRY, frames, *grid), torch.tensor([[-(-frames // 2), *grid]]))
-        for frames, grid in zip([1, 2, 3, 4, 5, 6, 8, 9], GRIDS, strict=True)
-    ]
-    return images + videos
-
-
-def test_positions_and_sequences() -> None:
-    for plan, grid in plans():
-        expected = vision_utils.get_vision_position_ids(grid, 2)
-        window_index, _ = vision_utils.get_vision_window_index(grid, 2, 24, 4)
-        assert torch.equal(plan.positions.long(), expected.view(-1, 4, 2)[window_index].view(-1, 2))
-        ends = functional.pad(plan.lengths.cumsum(0), (1, 0))
-        assert torch.equal(ends, vision_utils.get_vision_cu_seqlens(grid).long())
-        assert len(plan.longest) == grid[0, 1] * grid[0, 2]
-
-
-def test_windows() -> None:
-    for plan, grid in plans():
-        window_index, ends = vision_utils.get_vision_window_index(grid, 2, 24, 4)
+def test_each_temporal_patch_has_what_transformers_computes_for_the_whole() -> None:
+    for frames, grid in zip([1, 2, 3, 4, 5, 6, 8, 9], GRIDS, strict=True):
+        plan, whole = video_plan(GEOMETRY, frames, *grid), torch.tensor([[-(-frames // 2), *grid]])
+        tokens, ends = vision_utils.get_vision_window_index(whole, 2, 24, 4)
+        expected = vision_utils.get_vision_position_ids(whole, 2).view(-1, 4, 2)[tokens].view(-1, 2)
+        assert torch.equal(plan.positions.long(), expected)
+        cu_seqlens = functional.pad(plan.lengths.cumsum(0), (1, 0))
+        assert torch.equal(cu_seqlens, vision_utils.get_vision_cu_seqlens(whole).long())
+        assert len(plan.longest) == grid[0] * grid[1]
         assert plan.order is not None
         assert plan.window_lengths is not None
-        assert torch.equal(plan.order.long(), window_index.argsort())
+        assert torch.equal(plan.order.long(), tokens.argsort())
         assert torch.equal(functional.pad(plan.window_lengths.cumsum(0), (1, 0)), ends.long())
 
 
@@ -48,21 +34,6 @@ def test_without_windows_tokens_stay_in_order() -> None:
         expected = vision_utils.get_vision_position_ids(torch.tensor([[1, *grid]]), 2)
         assert torch.equal(plan.positions.long(), expected)
         assert plan.inputs().keys() == {"sources", "positions", "lengths", "longest", "taps", "tap_weights"}
-
-
-@pytest.mark.parametrize("side", [7, 48])
-def test_positions_are_interpolated_to_the_bit(side: int) -> None:
-    geometry = PatchGeometry(patch_px=4, merge=2, temporal=2, position_side=side)
-    for frames, grid in zip([1, 2, 3, 4, 5, 6, 8, 9], GRIDS, strict=True):
-        plan = video_plan(geometry, frames, *grid)
-        thw = torch.tensor([[-(-frames // 2), *grid]])
-        taps, weights = vision_utils.get_vision_interpolation_indices_and_weights(
-            thw, num_grid_per_side=side, align_corners=True, spatial_merge_size=2
-        )
-        assert plan.taps is not None
-        assert plan.tap_weights is not None
-        assert torch.equal(plan.taps.long(), taps)
-        assert torch.equal(plan.tap_weights, weights)
 
 
 @pytest.mark.parametrize("num_frames", [1, 2, 5])
