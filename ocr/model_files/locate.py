@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-from tokenizers import Tokenizer
+from typing import TYPE_CHECKING, Any
 
 from ocr.errors import CheckpointError
 from ocr.model_files.digests import file_sha256
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -156,8 +157,10 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def read_tokenizer(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path) -> "Tokenizer":
     """Returns the tokenizer in a file. Raises: CheckpointError where it is missing or holds no tokenizer."""
+    from tokenizers import Tokenizer  # processes that only look into JSON files have no use for it
+
     if not path.exists():
         raise CheckpointError(f"{path.parent} lacks {path.name}; fetch the model's missing files into it")
     try:

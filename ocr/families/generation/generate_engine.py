@@ -168,16 +168,20 @@ class GenerateEngine:
             yield from self._read(batch, check)
 
     def _read(self, batch: Mapping[int, PageRequest], check: Callable[[], None] | None) -> Iterator[PageRead]:
-        prompted = {index: self._model.prompted(request) for index, request in batch.items()}
-        pages = {index: self._start(page) for index, page in prompted.items()}
+        model = self._model
+        prompted = {index: model.prompted(request) for index, request in batch.items()}
+        pages = {
+            index: begin_reading(model.tokenizer, model.num_positions, page.num_tokens, page.request.settings)
+            for index, page in prompted.items()
+        }
         for index, page in pages.items():
             if page.budget <= 0:
                 yield self._done(index, page, num_steps=0, prefill_s=0.0, generate_s=0.0)
         readable = [index for index, page in pages.items() if page.budget > 0]
         if not readable:
             return
-        controls = Controls([pages[index] for index in readable], self._model.eos_ids, check)
-        self._model.generate(
+        controls = Controls([pages[index] for index in readable], model.eos_ids, check)
+        model.generate(
             [prompted[index] for index in readable],
             logits_processor=[controls.choose_from],
             stopping_criteria=[controls.take],
@@ -198,14 +202,6 @@ class GenerateEngine:
                 prefill_s=(first_s - controls.started_s) / len(readable),
                 generate_s=(ended_s - first_s) * steps / total_steps,
             )
-
-    def _start(self, page: PromptedPage) -> PageReading:
-        return begin_reading(
-            self._model.tokenizer,
-            self._model.num_positions,
-            page.num_tokens,
-            page.request.settings,
-        )
 
     def _done(
         self, index: int, page: PageReading, *, num_steps: int, prefill_s: float, generate_s: float

@@ -18,6 +18,7 @@ from PIL import Image
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
 from ocr.imaging.planes import is_grey, planes_of, resized
+from ocr.model_files.locate import read_json
 
 Size = tuple[int, int]
 
@@ -41,13 +42,7 @@ def smart_resize(height: int, width: int, token_px: int, limits: PixelRange) -> 
 
     Raises ImageShapeError for an image more than 200 times as long as it is wide, or the other way round.
     """
-    _require_aspect(height, width)
-    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
-    if high * wide > limits.most:
-        return _shrunk(height, width, math.sqrt(height * width / limits.most), token_px)
-    if high * wide < limits.least:
-        return _grown(height, width, math.sqrt(limits.least / (height * width)), token_px)
-    return high, wide
+    return _within(1, height, width, token_px, 1, limits)
 
 
 def smart_resize_video(
@@ -60,37 +55,26 @@ def smart_resize_video(
     if height < token_px or width < token_px:
         scale = max(token_px / height, token_px / width)
         height, width = int(height * scale), int(width * scale)
-    _require_aspect(height, width)
-    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
-    pixels = round(num_frames / temporal) * temporal * high * wide
-    if pixels > limits.most:
-        return _shrunk(height, width, math.sqrt(num_frames * height * width / limits.most), token_px)
-    if pixels < limits.least:
-        return _grown(height, width, math.sqrt(limits.least / (num_frames * height * width)), token_px)
-    return high, wide
+    return _within(num_frames, height, width, token_px, temporal, limits)
 
 
-def _require_aspect(height: int, width: int) -> None:
+def _within(
+    num_frames: int, height: int, width: int, token_px: int, temporal: int, limits: PixelRange
+) -> Size:
+    """Returns the sides in whole tokens: the nearest, or so many fewer or more that the pixels of all frames fit."""
     if max(height, width) > _MOST_ASPECT * min(height, width):
         raise ImageShapeError(
             f"an image of {width} x {height} px is more than {_MOST_ASPECT} times as long as it is wide: cut it up"
         )
-
-
-def _shrunk(height: int, width: int, factor: float, token_px: int) -> Size:
-    """Returns sides divided by a factor, rounded down to whole tokens, at least one."""
-    return (
-        max(token_px, math.floor(height / factor / token_px) * token_px),
-        max(token_px, math.floor(width / factor / token_px) * token_px),
-    )
-
-
-def _grown(height: int, width: int, factor: float, token_px: int) -> Size:
-    """Returns sides multiplied by a factor, rounded up to whole tokens."""
-    return (
-        math.ceil(height * factor / token_px) * token_px,
-        math.ceil(width * factor / token_px) * token_px,
-    )
+    high, wide = round(height / token_px) * token_px, round(width / token_px) * token_px
+    pixels = round(num_frames / temporal) * temporal * high * wide
+    if pixels > limits.most:
+        factor = math.sqrt(num_frames * height * width / limits.most)
+        high, wide = (max(1, math.floor(side / factor / token_px)) * token_px for side in (height, width))
+    elif pixels < limits.least:
+        factor = math.sqrt(limits.least / (num_frames * height * width))
+        high, wide = (math.ceil(side * factor / token_px) * token_px for side in (height, width))
+    return high, wide
 
 
 _CLIP_MEAN, _CLIP_STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
@@ -163,14 +147,16 @@ def read_resizing(directory: Path, model_type: str) -> QwenResizing:
     Raises: CheckpointError without a preprocessor_config.json (or the processor_config.json that newer versions of
     transformers write), where it cannot be read, or where it demands what is not done here.
     """
-    joint = _read(directory / "processor_config.json") or {}
-    image = _read(directory / "preprocessor_config.json") or joint.get("image_processor")
+    joint, own, video = (
+        read_json(path) if (path := directory / f"{kind}_config.json").exists() else {}
+        for kind in ("processor", "preprocessor", "video_preprocessor")
+    )
+    image = own or joint.get("image_processor")
     if image is None:
         raise CheckpointError(
             f"{directory} holds no preprocessor_config.json; fetch all files of the model again"
         )
-    video = _read(directory / "video_preprocessor_config.json") or joint.get("video_processor")
-    return resizing_of(model_type, image, video)
+    return resizing_of(model_type, image, video or joint.get("video_processor"))
 
 
 def resizing_of(
@@ -203,11 +189,3 @@ def _range(config: Mapping[str, Any], default: PixelRange) -> PixelRange:
     least = config.get("min_pixels") or size.get("shortest_edge") or size.get("min_pixels")
     most = config.get("max_pixels") or size.get("longest_edge") or size.get("max_pixels")
     return PixelRange(least=least or default.least, most=most or default.most)
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """Returns a JSON file's contents, None if there is none. Raises: CheckpointError where it cannot be read."""
-    # Only here: it brings the library of tokenizers, which processes that resize have no use for.
-    from ocr.model_files.locate import read_json
-
-    return read_json(path) if path.exists() else None

@@ -12,6 +12,7 @@ from typing import Any
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, PADDING_RGB, TILE_PX, Mode, ModeSpec, views
+from ocr.model_files.locate import read_json
 
 # What its processor may say, but not otherwise than here: other views would need other code, or other weights.
 _FIXED: Mapping[str, Any] = {
@@ -53,8 +54,11 @@ def read_views(directory: Path) -> UnlimitedViews:
 
     Raises: CheckpointError for a file that cannot be read, or that demands what is not done here.
     """
-    joint = _read(directory / "processor_config.json")
-    return views_of(_read(directory / "preprocessor_config.json") or joint.get("image_processor") or joint)
+    joint, own = (
+        read_json(path) if (path := directory / f"{kind}_config.json").exists() else {}
+        for kind in ("processor", "preprocessor")
+    )
+    return views_of(own or joint.get("image_processor") or joint)
 
 
 def views_of(settings: Mapping[str, Any]) -> UnlimitedViews:
@@ -75,10 +79,3 @@ def views_of(settings: Mapping[str, Any]) -> UnlimitedViews:
             f"{', '.join(f'{spec.base_px} px' + ' with tiles' * spec.crop for spec in MODES.values())}"
         )
     return UnlimitedViews(mode=mode, max_tiles=settings.get("max_patches", _TILES))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    # Only here: it brings the library of tokenizers, which processes that cut pages have no use for.
-    from ocr.model_files.locate import read_json
-
-    return read_json(path) if path.exists() else {}
