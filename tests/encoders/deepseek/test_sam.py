@@ -3,9 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from encoders.attention import grid_attention
 from encoders.attention.plain import join_windows, split_windows
-from encoders.deepseek.sam import SamConfig, SamPatchEmbed, key_axes, relative_table, split_patches
+from encoders.deepseek.sam import SamConfig, SamPatchEmbed, relative_table, split_patches
 
 
 @given(side=st.integers(1, 30), window=st.integers(1, 16), batch=st.integers(1, 3))
@@ -39,15 +38,3 @@ def test_relative_table_is_stretched_to_another_side() -> None:
     assert table.shape == (40, 40, 1)
     assert table[5, 5].item() == pytest.approx(0, abs=1e-6)
     assert (table[:, :-1] > table[:, 1:]).all()
-
-
-def test_attention_without_a_bias_matrix_is_exact() -> None:
-    side = 6
-    generator = torch.Generator().manual_seed(0)
-    qkv = torch.randn(2, side, side, 3 * 3 * 8, dtype=torch.float64, generator=generator)
-    rows, cols = torch.randn(2, side, side, 8, dtype=torch.float64, generator=generator)
-    plain = grid_attention(qkv, rows, cols, 8**-0.5, 3)
-    augmented = grid_attention(qkv, rows, cols, 8**-0.5, 3, key_axes(side, rows))
-    bare = grid_attention(qkv, 0 * rows, 0 * cols, 8**-0.5, 3)
-    assert (plain - augmented).abs().max() < 1e-12
-    assert (plain - bare).abs().max() > 0.1, "the relative positions must matter"

@@ -163,27 +163,6 @@ def test_a_capture_takes_back_the_work_that_it_is_part_of(gate: Gate, threads: T
     assert is_free(gate, threads)
 
 
-def test_two_that_are_at_work_may_both_want_to_capture(gate: Gate, threads: Threads) -> None:
-    both = threading.Barrier(2)
-    inside: list[int] = []
-    most: list[int] = []
-
-    def run() -> None:
-        for _ in range(20):
-            with gate.working():
-                both.wait(SOON)
-                with gate.capturing():
-                    inside.append(1)
-                    most.append(len(inside))
-                    time.sleep(0.001)
-                    inside.pop()
-
-    for future in [threads.start(run) for _ in range(2)]:
-        future.result(SOON)
-    assert most == [1] * 40
-    assert is_free(gate, threads)
-
-
 def test_nobody_is_left_waiting_and_captures_are_alone(gate: Gate, threads: Threads) -> None:
     lock = threading.Lock()
     at_work = captures = 0

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from transformers import LogitsProcessorList, MinNewTokensLengthLogitsProcessor, StoppingCriteriaList
 
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
@@ -130,30 +129,6 @@ def test_one_by_one_as_in_a_batch(model: str) -> None:
         assert alone == [expected]
     others = requests_of(model, [255 - its for its in frames])
     assert generate(tiny_model(model), others, max_new_tokens=STEPS, do_sample=False) != together
-
-
-@pytest.mark.parametrize("model", MODELS)
-def test_sampling_equals_transformers(model: str) -> None:
-    frames = BATCHES["images"]
-    requests = requests_of(model, frames)
-    options = {"max_new_tokens": STEPS, "do_sample": True, "temperature": 0.7, "top_p": 0.9}
-    torch.manual_seed(4)
-    ours = generate(tiny_model(model), requests, **options)
-    torch.manual_seed(4)
-    assert ours == transformers_own(model, requests, frames, **options)
-
-
-def test_what_an_engine_adds_reaches_the_decoding() -> None:
-    """A processor that forbids the end, and a criterion that stops after 5 tokens."""
-    requests = requests_of("qwen3", BATCHES["images"])
-    length = max(len(request.prompt) for request in requests)
-    patience = MinNewTokensLengthLogitsProcessor(length, 4, TURN_END, device="cpu")
-    stop = [lambda ids, scores, **_: torch.full((len(ids),), ids.shape[1] >= length + 5)]
-    ours = generate(
-        tiny_model("qwen3"), requests, max_new_tokens=STEPS, do_sample=False,
-        logits_processor=LogitsProcessorList([patience]), stopping_criteria=StoppingCriteriaList(stop),
-    )  # fmt: skip
-    assert [len(answer) for answer in ours] == [5, 5, 5]
 
 
 @pytest.mark.parametrize("model", MODELS)

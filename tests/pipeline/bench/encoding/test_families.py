@@ -54,18 +54,16 @@ def check(result: dict[str, Any], path: str, units: int, *, with_reference: bool
         assert 0 < result["parity"]["eager to reference"] < 1e-4
 
 
-@pytest.mark.parametrize("version", tiny_minicpm.VERSIONS)
-def test_minicpm_images_have_no_reference(version: str, tmp_path: Path) -> None:
-    result = measured(minicpm(version, tmp_path))
+def test_minicpm_images_have_no_reference(tmp_path: Path) -> None:
+    result = measured(minicpm("2.5", tmp_path))
     slices = sum(1 + (grid[0] * grid[1] if grid != (1, 1) else 0) for grid in result["grids"])
     check(result, "slices", slices, with_reference=False)
     assert list(result["missing_arms"]) == ["reference"]
     assert "transformers has no class" in result["missing_arms"]["reference"]
 
 
-@pytest.mark.parametrize("version", ["2.6", "4.0", "4.5"])
-def test_minicpm_videos(version: str, tmp_path: Path) -> None:
-    check(measured(minicpm(version, tmp_path), frames=4, buckets=FRAMES), "slices", 20, with_reference=False)
+def test_minicpm_videos(tmp_path: Path) -> None:
+    check(measured(minicpm("4.5", tmp_path), frames=4, buckets=FRAMES), "slices", 20, with_reference=False)
 
 
 @pytest.mark.parametrize("model_type", ["qwen3_vl", "qwen2_5_vl"])
@@ -100,24 +98,17 @@ def test_the_eager_arm_gives_what_a_run_gives(tmp_path: Path) -> None:
         torch.testing.assert_close(tokens, expected.tokens_TD, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("family", ["minicpm", "qwen"])
-def test_fitted_budgets_pad_little_on_mixed_shapes(family: str, tmp_path: Path) -> None:
-    model = (
-        minicpm("2.6", tmp_path) if family == "minicpm" else str(tiny_published.save("qwen3_vl", tmp_path))
-    )
+def test_fitted_budgets_pad_little_on_mixed_shapes(tmp_path: Path) -> None:
+    model = minicpm("2.6", tmp_path)
     buckets = {(280, 200): 0.5, (150, 260): 0.3, (99, 70): 0.2, (60, 44): 0.2}
-    path = {"minicpm": "slices", "qwen": "image"}[family]
     shares = {}
     for budgets in ("default", "fitted"):
         result = measured(model, buckets=buckets, num_prompts=12, batch_size=12, budgets=budgets)
-        stats = result["arms"][-1]["statistics"][path]
+        stats = result["arms"][-1]["statistics"]["slices"]
         assert stats["hits"] > 0
-        assert stats["replayed_tokens"] + stats["padding_tokens"] > 0
         shares[budgets] = stats["padding_share"]
     assert shares["fitted"] <= shares["default"]
-    assert (
-        family == "qwen" or shares["fitted"] < 0.05
-    )  # tiny images of Qwen have fewer tokens than the least graph
+    assert shares["fitted"] < 0.05
 
 
 def test_a_memory_limit_bounds_the_graphs(tmp_path: Path) -> None:
@@ -143,9 +134,7 @@ def test_a_size_that_a_model_cannot_take_names_the_option(tmp_path: Path) -> Non
         measured(model, buckets={(4000, 10): 1.0})
 
 
-@pytest.mark.parametrize("model_type", ["lighton_ocr", "paddleocr_vl"])
-def test_encoders_that_form_units_as_they_encode(model_type: str, tmp_path: Path) -> None:
-    result = measured(
-        str(tiny_published.save(model_type, tmp_path)), buckets={(140, 112): 1.0, (56, 84): 1.0}
-    )
+def test_encoders_that_form_units_as_they_encode(tmp_path: Path) -> None:
+    model = str(tiny_published.save("lighton_ocr", tmp_path))
+    result = measured(model, buckets={(140, 112): 1.0, (56, 84): 1.0})
     check(result, "image", 5, with_reference=True)
