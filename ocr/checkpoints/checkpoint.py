@@ -31,7 +31,7 @@ from ocr.transcript.confidence import Calibration
 from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
-    from ocr.decoding.gpu.reader import PagedReader, PlainReader
+    from ocr.decoding.gpu.reader import PagedReader
 
 # Signals of calibrations that were fitted with a character head.
 _OF_CHARACTER_HEAD = frozenset({"unseen", "missed", "length", "page_unseen", "page_missed"})
@@ -74,13 +74,13 @@ class LoadedModel:
         """How it writes a page's text."""
         return OutputFormat(name="ref_det", keeps_special_tokens=True)
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "PlainReader":
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "PagedReader":
         """Returns an engine for any device. Raises: ocr.model.prompt.PromptError."""
-        from ocr.decoding.gpu.reader import PlainReader
+        from ocr.decoding.gpu.reader import PagedReader
 
-        return PlainReader(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+        return PagedReader.plain(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
-    def paged_reader(self, *, slots: int, max_tokens: int) -> "PagedReader | None":
+    def paged_reader(self, *, prompt: str, slots: int, max_tokens: int) -> "PagedReader | None":
         """Returns the engine for CUDA and a number format of 16 bits, after a trial; elsewhere None.
 
         Raises: see ocr.decoding.gpu.reader.PagedReader.open.
@@ -89,7 +89,7 @@ class LoadedModel:
             return None
         from ocr.decoding.gpu.reader import PagedReader
 
-        return PagedReader.open(self, slots=slots, max_tokens=max_tokens)
+        return PagedReader.open(self, prompt=prompt, slots=slots, max_tokens=max_tokens)
 
 
 def load(

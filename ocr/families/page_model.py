@@ -53,7 +53,7 @@ class PageModel(Protocol):
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PageEngine:
         """Returns an engine for any device. num_slots: pages at once. kv_bytes: the most for keys and values."""
 
-    def paged_reader(self, *, slots: int, max_tokens: int) -> "PagedReader | None":
+    def paged_reader(self, *, prompt: str, slots: int, max_tokens: int) -> "PagedReader | None":
         """Returns a faster engine for this model on its device, ready to read, or None if there is none.
 
         Raises: whatever making, compiling or capturing raises.

@@ -83,7 +83,7 @@ def failed_pages(lost: Mapping[Ticket, PageError]) -> list[PageResult]:
     for ticket, error in lost.items():
         page = ticket.rendered.page
         if page not in found and (ticket.outcome.cancelled() or not ticket.outcome.done()):
-            timings = ticket.encoded.timings if ticket.encoded else render_timings(ticket.rendered)
+            timings = ticket.timings or render_timings(ticket.rendered)
             found[page] = failed_result(page, error, timings)
     return list(found.values())
 

@@ -9,31 +9,32 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.config.retry_steps import Step
-from pipeline.stages.decoded import Decoded
+from pipeline.stages.localize import ReadPage
 from pipeline.types import PageResult, RenderedPage
+from storage.types import StageTiming
 
 if TYPE_CHECKING:
     from ocr.decoding.requests import PageRequest
-    from pipeline.stages.encode import EncodedPage
 
 
-Outcome = Decoded | PageResult
+Outcome = ReadPage | PageResult
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Ticket:
-    """A page, or a crop of one, that is to be read. encoded, request: set once it has been through the encoder.
+    """A page that is to be read. request, timings: set once it has been through the encoder.
 
-    dropped: called with the bytes of its views if they are released before the page is done. step: the retry step to
-    read it with, None for a first reading. is_urgent: goes before tickets that are not.
+    step: the retry step to read it with, None for a first reading. is_urgent: goes before tickets that are not.
+    outcome: what was read, or the result of a page that could not be read. dropped: called with the bytes of its views
+    if they are released before the page is done.
     """
 
     rendered: RenderedPage
     step: Step | None = None
     is_urgent: bool = False
     outcome: "Future[Outcome]" = field(default_factory=Future)
-    encoded: "EncodedPage | None" = None
     request: "PageRequest | None" = None
+    timings: tuple[StageTiming, ...] = ()
     taken_at: float = 0.0
     dropped: Callable[[int], None] | None = None
 

@@ -1,4 +1,4 @@
-"""Stage decode: makes the decoding engine's request for an encoded page, and takes over what it wrote.
+"""Stage decode: says how a page is to be decoded, and takes over what the decoding engine wrote.
 
 The engine itself (ocr.decoding.gpu, ocr.families.generation) runs in pipeline.device.threads.decoder_thread;
 pipeline.stages.localize makes the page's result of its output.
@@ -7,24 +7,16 @@ pipeline.stages.localize makes the page's result of its output.
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.decoding.requests import PageRequest
+from ocr.decoding.requests import PageRead
 from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
-from pipeline.stages.encode import EncodedPage
-from pipeline.stages.localize import ReadPage, Wording
+from pipeline.stages.localize import Wording
 from pipeline.types import Kind
 from storage.types import StageTiming
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
-    from pipeline.stages.decoded import Decoded
-
-
-def page_request(page: EncodedPage, config: DecodeConfig, step: Step | None = None) -> PageRequest:
-    """Returns the engine's request for a page. step: the retry step to read it with, None for the configured way."""
-    settings = page_settings(config, page.rendered.page.kind, step)
-    return PageRequest(vision=page.tokens, settings=settings)
 
 
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
@@ -56,19 +48,6 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
     )
 
 
-def read_page(decoded: "Decoded") -> ReadPage:
-    """Returns a decoded page as input for pipeline.stages.localize.
-
-    The page's share of a stage's time is the engine's figure; the wall time of generating is all that passed meanwhile.
-    """
-    page = decoded.encoded
-    return ReadPage(
-        rendered=page.rendered,
-        transcript=decoded.read.transcript,
-        timings=(*page.timings, *_timings(decoded)),
-    )
-
-
 def wording_of(loaded: "PageModel") -> Wording:
     """Returns the parts of a model that are needed to interpret its output."""
     return Wording(
@@ -78,16 +57,20 @@ def wording_of(loaded: "PageModel") -> Wording:
     )
 
 
-def _timings(decoded: "Decoded") -> tuple[StageTiming, StageTiming]:
-    prefill_s, generate_s = decoded.read.prefill_s, decoded.read.generate_s
+def decode_timings(read: PageRead, seconds: float, num_together: int) -> tuple[StageTiming, StageTiming]:
+    """Returns the timings of a page that was read: its shares are the engine's figures.
+
+    seconds: all that passed from taking the page to its last token. num_together: how many pages were being read then.
+    """
+    generate_wall_s = max(read.generate_s, seconds - read.prefill_s)
     return (
         StageTiming(
-            stage="decode_prefill", share_s=prefill_s, wall_s=prefill_s, batch_size=decoded.num_together
+            stage="decode_prefill", share_s=read.prefill_s, wall_s=read.prefill_s, batch_size=num_together
         ),
         StageTiming(
             stage="decode_generate",
-            share_s=generate_s,
-            wall_s=max(generate_s, decoded.seconds - prefill_s),
-            batch_size=decoded.num_together,
+            share_s=read.generate_s,
+            wall_s=generate_wall_s,
+            batch_size=num_together,
         ),
     )

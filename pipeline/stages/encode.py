@@ -15,15 +15,6 @@ from pipeline.types import RenderedPage
 from storage.types import StageTiming
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EncodedPage:
-    """A rendered page and its vision tokens. timings: of every stage so far."""
-
-    rendered: RenderedPage
-    tokens: VisionTokens
-    timings: tuple[StageTiming, ...]
-
-
 class Encoder(Protocol):
     """The interface of pipeline.device.run_encoder.PathsEncoder that this stage needs."""
 
@@ -68,8 +59,10 @@ def encode_views(encoder: Encoder, views: Sequence[PageViews]) -> EncodedBatch:
     return EncodedBatch(tokens=tokens, seconds=seconds, uses=uses)
 
 
-def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]:
-    """Returns one encoded page for each page, in order.
+def encode(
+    encoder: Encoder, pages: Sequence[RenderedPage]
+) -> list[tuple[VisionTokens, tuple[StageTiming, ...]]]:
+    """Returns each page's vision tokens, and the timings of its stages so far.
 
     Pages share the wall time of a path by the number of views they have on it. Some of a page's tiles may have been
     replayed and others not; its timing states the least favourable of them.
@@ -80,6 +73,6 @@ def encode(encoder: Encoder, pages: Sequence[RenderedPage]) -> list[EncodedPage]
         uses = batch.uses[path]  # of each page's views
         shares.append(split(f"encode_{path}", seconds, [*map(len, uses)], [*map(least_favourable, uses)]))
     return [
-        EncodedPage(rendered=page, tokens=tokens, timings=(*render_timings(page), *own))
+        (tokens, (*render_timings(page), *own))
         for page, tokens, *own in zip(pages, batch.tokens, *shares, strict=True)
     ]

@@ -32,11 +32,12 @@ class Wording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A page after its last token. timings: of every stage so far."""
+    """A page after its last token. timings: of every stage so far. ended_at: time.monotonic() at that token."""
 
     rendered: RenderedPage
     transcript: Transcript
     timings: tuple[StageTiming, ...]
+    ended_at: float = 0.0
 
 
 def place(read: ReadPage, wording: Wording) -> PageResult:

@@ -31,21 +31,19 @@ class UnusableError(RuntimeError):
 class PagedReader:
     """Owns a model's paged engine and makes it again after memory ran out. One thread and one reading at a time."""
 
-    def __init__(self, loaded: Loaded, settings: EngineSettings) -> None:
-        """Makes the engine. Raises: ValueError when the cache does not hold one page; torch.OutOfMemoryError."""
+    def __init__(self, loaded: Loaded, settings: EngineSettings, prompt: str) -> None:
+        """Makes the engine.
+
+        Raises: ocr.model.prompt.PromptError; ValueError when the cache does not hold one page; torch.OutOfMemoryError.
+        """
         self._loaded = loaded
         self._settings = settings
+        self._prompts = _Prompts(loaded, encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id))
         self._engine: PagedEngine | None = self._make()
 
     @classmethod
-    def open(
-        cls,
-        loaded: Loaded,
-        *,
-        slots: int,
-        max_tokens: int,
-    ) -> "PagedReader":
-        """Returns a reader that has passed a trial: it reads a dummy page, so that any failure shows now.
+    def open(cls, loaded: Loaded, *, prompt: str, slots: int, max_tokens: int) -> "PagedReader":
+        """Returns a reader with kernels that has passed a trial: it reads a dummy page, so that any failure shows now.
 
         slots: pages read at once. max_tokens: of one page, prompt included.
         Raises: UnusableError without kernels for this device and model, and whatever making, compiling or
@@ -59,9 +57,29 @@ class PagedReader:
                 f"whose width is a power of two from 16 on, here {width}"
             )
         settings = EngineSettings(slots=slots, max_tokens=max_tokens, kv_share=_KV_SHARE)
-        reader = cls(loaded, settings)
+        reader = cls(loaded, settings, prompt)
         reader._try()
         return reader
+
+    @classmethod
+    def plain(
+        cls, loaded: Loaded, *, prompt: str, num_slots: int, kv_bytes: int | None = None
+    ) -> "PagedReader":
+        """Returns a reader with PyTorch's operators alone: for a CPU, and a GPU whose kernels do not run or failed.
+
+        kv_bytes: the most that keys and values may take; a single page is always read. Raises: as PagedReader.
+        """
+        # On a CPU attention reads a page's keys and values where they are, if they are in one piece; memory that a page
+        # does not reach costs nothing there.
+        on_cpu = loaded.model.lm_head.weight.device.type == "cpu"
+        settings = EngineSettings(
+            slots=num_slots,
+            kv_bytes=kv_bytes,
+            block_tokens=None if on_cpu else 64,
+            kernels=False,
+            graphs=False,
+        )
+        return cls(loaded, settings, prompt)
 
     @property
     def stats(self) -> EngineStats:
@@ -78,12 +96,9 @@ class PagedReader:
         return True
 
     def read(
-        self,
-        requests: Iterable[PageRequest | None],
-        prompt: str,
-        check: Callable[[], None] | None = None,
+        self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
     ) -> Iterator[PageRead]:
-        """Returns an iterator of pages as they are finished; pages are pulled from requests when slots are free.
+        """Yields pages as they are finished; pages are pulled from requests when slots are free.
 
         Only when ready(). check: called before each step; it may raise to break off.
 
@@ -94,39 +109,25 @@ class PagedReader:
         Vision tokens made on another stream must be finished; they are used on the current stream, which must stay the
         same until the end. Closed early, or broken off by an error of the source, it leaves the reader as it was.
 
-        Raises: ocr.model.prompt.PromptError, at once; ocr.decoding.sequence.page_reading.DecodeError;
-        torch.OutOfMemoryError when memory does not suffice for one page at a time.
+        Raises: ocr.decoding.sequence.page_reading.DecodeError; torch.OutOfMemoryError when memory does not suffice for
+        one page at a time.
         """
-        assert self._engine is not None
-        ids = encode_prompt(self._loaded.tokenizer, prompt, bos_id=self._loaded.bos_id)
-        return self._read(self._engine, requests, ids, check)
-
-    def _read(
-        self,
-        engine: PagedEngine,
-        requests: Iterable[PageRequest | None],
-        ids: PromptIds,
-        check: Callable[[], None] | None,
-    ) -> Iterator[PageRead]:
-        prompts = _Prompts(self._loaded, ids)
-
-        def coming() -> Iterator[Page | None]:
-            for request in requests:
-                yield None if request is None else self._page(request, prompts)
-
+        engine = self._engine
+        assert engine is not None
+        coming = (None if request is None else self._page(request) for request in requests)
         try:
-            with closing(engine.read(coming(), check)) as pages:
+            with closing(engine.read(coming, check)) as pages:
                 yield from pages
         except torch.OutOfMemoryError:
             if self._engine is engine:
                 self._engine = None  # its memory is free once the exception is dealt with
             raise
 
-    def _page(self, request: PageRequest, prompts: "_Prompts") -> Page:
+    def _page(self, request: PageRequest) -> Page:
         tokens_TD = request.vision.tokens_TD
-        num_prompt = prompts.num_tokens + len(tokens_TD)
+        num_prompt = self._prompts.num_tokens + len(tokens_TD)
         return Page(
-            prompt=partial(prompts.around, tokens_TD),
+            prompt=partial(self._prompts.around, tokens_TD),
             num_prompt=num_prompt,
             reading=start_reading(self._loaded, num_prompt, request.settings),
         )
@@ -155,35 +156,6 @@ class PagedReader:
             with working():  # not while another thread captures graphs
                 torch.cuda.empty_cache()  # so that the free memory is known
         return PagedEngine(self._loaded, self._settings)
-
-
-class PlainReader:
-    """The paged engine with PyTorch's operators alone: on a CPU, and on a GPU whose kernels do not run or failed.
-
-    kv_bytes: the most that keys and values may take; a single page is always read.
-    """
-
-    def __init__(self, loaded: Loaded, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> None:
-        """Makes the engine. Raises: ocr.model.prompt.PromptError."""
-        encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id)
-        # On a CPU attention reads a page's keys and values where they are, if they are in one piece; memory that a page
-        # does not reach costs nothing there.
-        on_cpu = loaded.model.lm_head.weight.device.type == "cpu"
-        settings = EngineSettings(
-            slots=num_slots,
-            kv_bytes=kv_bytes,
-            block_tokens=None if on_cpu else 64,
-            kernels=False,
-            graphs=False,
-        )
-        self._reader = PagedReader(loaded, settings)
-        self._prompt = prompt
-
-    def read(
-        self, requests: Iterable[PageRequest | None], check: Callable[[], None] | None = None
-    ) -> Iterator[PageRead]:
-        """See PagedReader.read."""
-        return self._reader.read(requests, self._prompt, check)
 
 
 class _Prompts:

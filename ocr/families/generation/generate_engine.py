@@ -81,7 +81,7 @@ class TransformersReader(ABC):
         """Returns the engine; the prompt is the one that the model was loaded with."""
         return GenerateEngine(self, num_slots=num_slots)
 
-    def paged_reader(self, *, slots: int, max_tokens: int) -> None:
+    def paged_reader(self, *, prompt: str, slots: int, max_tokens: int) -> None:
         """Returns None: there is no faster engine."""
         return
 

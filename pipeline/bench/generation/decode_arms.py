@@ -85,12 +85,9 @@ class EngineArm:
             )
             for page in pages
         ]
-        prompt = self._loaded.prompt
-        if self._paged is not None:
-            found = self._paged.read(requests, prompt)
-        else:
-            found = self._loaded.engine(prompt=prompt, num_slots=max(len(pages), 1)).read(requests)
-        return [page.transcript.token_ids for page in sorted(found, key=lambda page: page.index)]
+        engine = self._paged or self._loaded.engine(prompt=self._loaded.prompt, num_slots=max(len(pages), 1))
+        found = sorted(engine.read(requests), key=lambda page: page.index)
+        return [page.transcript.token_ids for page in found]
 
 
 def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> DecodeArm:
@@ -104,7 +101,8 @@ def build(name: str, loaded: LoadedModel, *, slots: int, max_tokens: int) -> Dec
     if name != "paged":
         return EngineArm(loaded)
     try:
-        return EngineArm(loaded, paged=PagedReader.open(loaded, slots=slots, max_tokens=max_tokens))
+        paged = PagedReader.open(loaded, prompt=loaded.prompt, slots=slots, max_tokens=max_tokens)
+        return EngineArm(loaded, paged=paged)
     except UnusableError as error:
         raise ConfigError(
             f"the arm paged cannot be measured here: {error}; leave it out of --arms"

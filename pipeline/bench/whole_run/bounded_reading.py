@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from ocr.checkpoints.checkpoint import LoadedModel
@@ -33,13 +34,13 @@ class BoundedModel:
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> "_Bounded":
         made = self._loaded.engine(prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
-        return _Bounded(made, lambda request: self.bounded(request, prompt))
+        return _Bounded(made, partial(self.bounded, prompt))
 
-    def paged_reader(self, **limits: Any) -> "_Bounded | None":
-        made = self._loaded.paged_reader(**limits)
-        return None if made is None else _Bounded(made, self.bounded)
+    def paged_reader(self, *, prompt: str, **limits: int) -> "_Bounded | None":
+        made = self._loaded.paged_reader(prompt=prompt, **limits)
+        return None if made is None else _Bounded(made, partial(self.bounded, prompt))
 
-    def bounded(self, request: PageRequest, prompt: str) -> PageRequest:
+    def bounded(self, prompt: str, request: PageRequest) -> PageRequest:
         """Returns the request with its new limit."""
         vision = len(request.vision.tokens_TD)
         if isinstance(self._loaded, LoadedModel):
@@ -52,15 +53,15 @@ class BoundedModel:
 
 
 class _Bounded:
-    """An engine, or a paged reader, whose read() takes the prompt too: bounded() gets whatever follows the requests."""
+    """An engine that reads bounded requests."""
 
-    def __init__(self, engine: Any, bounded: Callable[..., PageRequest]) -> None:
+    def __init__(self, engine: Any, bounded: Callable[[PageRequest], PageRequest]) -> None:
         self._engine, self._bounded = engine, bounded
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
 
-    def read(self, requests: Iterable[PageRequest | None], *prompt: str, **others: Any) -> Iterator[PageRead]:
-        limited = (None if request is None else self._bounded(request, *prompt) for request in requests)
-        found: Iterator[PageRead] = self._engine.read(limited, *prompt, **others)
+    def read(self, requests: Iterable[PageRequest | None], **others: Any) -> Iterator[PageRead]:
+        limited = (None if request is None else self._bounded(request) for request in requests)
+        found: Iterator[PageRead] = self._engine.read(limited, **others)
         return found

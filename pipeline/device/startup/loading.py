@@ -148,7 +148,11 @@ def open_paged(loaded: "PageModel", config: Config) -> "PagedReader | None":
     None where the engine does not apply, and with a warning where it cannot be used.
     """
     try:
-        return loaded.paged_reader(slots=decode_slots(config, "cuda"), max_tokens=config.decode.max_tokens)
+        return loaded.paged_reader(
+            prompt=config.decode.prompt or loaded.prompt,
+            slots=decode_slots(config, "cuda"),
+            max_tokens=config.decode.max_tokens,
+        )
     except PipelineError:  # ends the run with any engine
         raise
     except Exception as error:

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeError
@@ -15,12 +15,13 @@ from pipeline.device.tickets import Abandoned, Ticket
 from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result
-from pipeline.stages.decoded import Decoded
+from pipeline.stages.decode import decode_timings
+from pipeline.stages.localize import ReadPage
 from storage.types import PageError
 
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
-    from ocr.families.page_model import PageModel
+    from ocr.families.page_model import PageEngine, PageModel
 
 LOGGER = logging.getLogger("ocrbatch")
 # How long an idle engine waits for a page before it checks whether the run is over.
@@ -33,12 +34,6 @@ class _Failure:
 
     error: PageError
     of_data: bool
-
-
-class Reader(Protocol):
-    """The interface of both engines: see ocr.decoding.gpu.reader.PagedReader.read."""
-
-    def __call__(self, requests: Iterable[PageRequest | None], /) -> Iterator[PageRead]: ...
 
 
 class DecoderLoop:
@@ -119,7 +114,7 @@ class DecoderLoop:
         """
         self._in_flight = {}
         try:
-            for read in self._engine(1 if isolate else self._slots, alone=isolate)(self._requests(tickets)):
+            for read in self._engine(alone=isolate).read(self._requests(tickets), check=self._check):
                 self._deliver(self._in_flight.pop(read.index), read)
             if self._in_flight:
                 raise RuntimeError(f"the engine ended with {len(self._in_flight)} pages under way")
@@ -142,27 +137,23 @@ class DecoderLoop:
             yield ticket.request
 
     def _deliver(self, ticket: Ticket, read: PageRead) -> None:
-        assert ticket.encoded is not None
-        assert ticket.request is not None
         self.num_tokens += len(read.transcript.token_ids)
         self.num_steps += read.num_steps
+        timings = decode_timings(read, time.perf_counter() - ticket.taken_at, len(self._in_flight) + 1)
         ticket.settle(
-            Decoded(
-                encoded=ticket.encoded,
-                read=read,
-                request=ticket.request,
-                seconds=time.perf_counter() - ticket.taken_at,
-                num_together=len(self._in_flight) + 1,
+            ReadPage(
+                rendered=ticket.rendered,
+                transcript=read.transcript,
+                timings=(*ticket.timings, *timings),
                 ended_at=time.monotonic(),
             )
         )
 
-    def _engine(self, slots: int, *, alone: bool) -> Reader:
+    def _engine(self, *, alone: bool) -> "PageEngine":
         if self._paged is not None and not alone and self._paged.ready():
-            paged, prompt = self._paged, self._prompt
-            return lambda requests: paged.read(requests, prompt, check=self._check)
-        engine = self._loaded.engine(prompt=self._prompt, num_slots=slots, kv_bytes=self._kv_bytes)
-        return lambda requests: engine.read(requests, check=self._check)
+            return self._paged
+        slots = 1 if alone else self._slots
+        return self._loaded.engine(prompt=self._prompt, num_slots=slots, kv_bytes=self._kv_bytes)
 
     def _recover(self, failure: _Failure) -> None:
         """Reads the pages that were under way again: with more memory, in fewer slots, or each page by itself."""
@@ -199,8 +190,6 @@ class DecoderLoop:
             self._check()
             failure = self._read([ticket], isolate=True)
             if failure is not None:
-                rendered = ticket.rendered
-                timings = ticket.encoded.timings if ticket.encoded else ()
-                ticket.settle(failed_result(rendered.page, failure.error, timings))
+                ticket.settle(failed_result(ticket.rendered.page, failure.error, ticket.timings))
         if not suspects:  # it failed before it read any page, and would again
             raise PipelineError(f"the language model cannot read: {first.message}")

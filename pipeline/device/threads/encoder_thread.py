@@ -4,7 +4,6 @@ import gc
 import logging
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRequest
@@ -16,8 +15,8 @@ from pipeline.device.tickets import Ticket
 from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.stages.decode import page_request
-from pipeline.stages.encode import EncodedPage, encode
+from pipeline.stages.decode import page_settings
+from pipeline.stages.encode import encode
 
 if TYPE_CHECKING:
     from ocr.families.page_model import PageModel
@@ -94,9 +93,9 @@ class EncoderLoop:
     def _hand_on(self, tickets: Sequence[Ticket]) -> None:
         with self.meter.waiting("output"):
             for ticket in tickets:
-                assert ticket.encoded is not None
-                num_bytes = ticket.rendered.num_bytes + _num_bytes(ticket.encoded)
-                self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
+                assert ticket.request is not None
+                tokens = ticket.request.vision.tokens_TD
+                self._outgoing.put(ticket, tokens.numel() * tokens.element_size(), first=ticket.is_urgent)
 
     def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
         """Encodes a batch and returns its pages for the decoder. Where that fails, tries its halves.
@@ -109,8 +108,11 @@ class EncoderLoop:
                 self._encoder.begin_batch()
                 encoded = encode(self._encoder, [ticket.rendered for ticket in tickets])
             requests = [
-                page_request(page, self._config, ticket.step)
-                for page, ticket in zip(encoded, tickets, strict=True)
+                PageRequest(
+                    vision=tokens,
+                    settings=page_settings(self._config, ticket.rendered.page.kind, ticket.step),
+                )
+                for ticket, (tokens, _) in zip(tickets, encoded, strict=True)
             ]
         except PipelineError:
             raise
@@ -118,8 +120,10 @@ class EncoderLoop:
             LOGGER.debug("encode failed for %d pages", len(tickets), exc_info=error)
             failure = page_error("encode", error)
         else:  # must not fail from here on: a page is settled only once
-            together = zip(tickets, encoded, requests, strict=True)
-            return [self._handed_on(ticket, page, request) for ticket, page, request in together]
+            for ticket, request, (_, timings) in zip(tickets, requests, encoded, strict=True):
+                ticket.request, ticket.timings = request, timings
+                self._drop_views(ticket)
+            return list(tickets)
         # The batch's memory is free only now: the exception referred to the frames that held it.
         gc.collect()
         out_of_memory = failure.category == "out_of_memory"
@@ -136,15 +140,8 @@ class EncoderLoop:
             self._most = half
         return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
 
-    def _handed_on(self, ticket: Ticket, page: EncodedPage, request: PageRequest) -> Ticket:
-        """Returns the ticket of an encoded page, whose views are no longer needed."""
-        num_bytes, ticket.rendered = page.rendered.num_bytes, page.rendered.without_views()
+    def _drop_views(self, ticket: Ticket) -> None:
+        """Releases the views of an encoded page, which are no longer needed."""
+        num_bytes, ticket.rendered = ticket.rendered.num_bytes, ticket.rendered.without_views()
         if ticket.dropped is not None:
             ticket.dropped(num_bytes)
-        ticket.encoded, ticket.request = replace(page, rendered=ticket.rendered), request
-        return ticket
-
-
-def _num_bytes(page: EncodedPage) -> int:
-    tokens = page.tokens.tokens_TD
-    return tokens.numel() * tokens.element_size()

@@ -20,8 +20,7 @@ from pipeline.device.threads.ready_event import ReadyEvent
 from pipeline.device.tickets import Ticket
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result
-from pipeline.stages.decoded import Decoded
-from pipeline.stages.localize import Wording, place
+from pipeline.stages.localize import ReadPage, Wording, place
 from pipeline.timing import Stopwatch
 from pipeline.types import Page, PageResult, RenderedPage
 from storage.types import PageError
@@ -135,13 +134,10 @@ class PageReader:
         outcome = await asyncio.wrap_future(ticket.outcome)
         return outcome if isinstance(outcome, PageResult) else self._placed(outcome)
 
-    def _placed(self, decoded: Decoded) -> PageResult:
+    def _placed(self, read: ReadPage) -> PageResult:
         """Returns the result of a page that the model has read: one or two milliseconds of work."""
-        from pipeline.stages.decode import read_page
-
         assert self._wording is not None, "it was loaded before anything was read"
-        read = read_page(decoded)
-        self.ended_at[read.rendered.page] = decoded.ended_at
+        self.ended_at[read.rendered.page] = read.ended_at
         watch = Stopwatch()
         try:
             with watch.measure():

@@ -119,10 +119,10 @@ def read(name: str, loaded: LoadedModel, requests: Sequence[PageRequest], slots:
         return
     most = max(request.settings.max_tokens for request in requests)
     if loaded.device.type == "cuda":
-        paged = PagedReader.open(loaded, slots=slots, max_tokens=most)
+        paged = PagedReader.open(loaded, prompt=loaded.prompt, slots=slots, max_tokens=most)
     else:  # without its kernels, as no run uses it there
-        paged = PagedReader(loaded, EngineSettings(slots=slots, max_tokens=most))
-    yield from paged.read(coming, loaded.prompt)
+        paged = PagedReader(loaded, EngineSettings(slots=slots, max_tokens=most), loaded.prompt)
+    yield from paged.read(coming)
     paged.close()
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
-from ocr.decoding.gpu.reader import PlainReader
+from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
 from ocr.imaging.tiling import views
@@ -35,7 +35,7 @@ def read(reader: Reader, pages: list[int], settings: DecodeSettings) -> list[Tra
 def texts(
     reader: Reader, pages: Sequence[VisionTokens], limits: Sequence[DecodeSettings]
 ) -> list[Transcript]:
-    engine = PlainReader(reader, prompt=PROMPT, num_slots=max(1, len(pages)))
+    engine = PagedReader.plain(reader, prompt=PROMPT, num_slots=max(1, len(pages)))
     return in_order(engine.read(requests(pages, limits)))
 
 
@@ -164,23 +164,23 @@ def test_keys_and_values_stay_within_their_bytes_and_one_page_is_always_read(sto
     of_a_page = 512 * 2 * 3 * 2 * 16 * 4
     expected = read(stopping, [0, 1, 2, 3], FREE)
     for kv_bytes, most in ((2 * of_a_page, 2), (1, 1)):
-        engine = PlainReader(stopping, prompt=PROMPT, num_slots=8, kv_bytes=kv_bytes)
+        engine = PagedReader.plain(stopping, prompt=PROMPT, num_slots=8, kv_bytes=kv_bytes)
         found, at_once = [], []
         for page in engine.read(requests(PAGES[:4], [FREE] * 4)):
-            at_once.append(len(engine._reader._engine._scheduler.pages))  # type: ignore[union-attr]
+            at_once.append(len(engine._engine._scheduler.pages))  # type: ignore[union-attr]
             found.append(page)
         assert max(at_once) < most
-        assert engine._reader._engine._steps.pool.num_blocks == most + 1  # type: ignore[union-attr]
+        assert engine._engine._steps.pool.num_blocks == most + 1  # type: ignore[union-attr]
         assert [page.token_ids for page in in_order(found)] == [page.token_ids for page in expected]
 
 
 def test_layers_that_multiply_in_bfloat16_keep_their_keys_and_values_so() -> None:
     reader = random_reader(eos_id=-1)
     multiply_in_bfloat16(reader.model.language_model.layers)
-    engine = PlainReader(reader, prompt=PROMPT, num_slots=2)
+    engine = PagedReader.plain(reader, prompt=PROMPT, num_slots=2)
     (found,) = in_order(engine.read(requests(PAGES[:1], [FREE])))
-    assert engine._reader._engine is not None
-    assert engine._reader._engine._steps.pool.keys[0].dtype == torch.bfloat16
+    assert engine._engine is not None
+    assert engine._engine._steps.pool.keys[0].dtype == torch.bfloat16
     exact = read(random_reader(eos_id=-1), [0], FREE)[0]
     assert len(found.token_ids) == len(exact.token_ids)
     assert found.logprobs[0] == pytest.approx(exact.logprobs[0], abs=0.1)

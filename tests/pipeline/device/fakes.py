@@ -10,12 +10,11 @@ import torch
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs
-from ocr.decoding.gpu.reader import PlainReader
+from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.types import OutputFormat, Transcript
 from pipeline.device.tickets import Ticket
-from pipeline.stages.encode import EncodedPage
 from pipeline.types import Page, RenderedPage
 from tests.ocr.tiny_reader import EOS, READ, VOCAB, ChainReader, Reader, tokenizer, vision
 
@@ -31,8 +30,8 @@ class LoadedReader(Reader):
     calibration: Any = None
     device: torch.device = CPU
 
-    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PlainReader:
-        return PlainReader(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+    def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PagedReader:
+        return PagedReader.plain(self, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
 
 
 def loaded_reader(**changes: Any) -> Any:
@@ -57,17 +56,10 @@ def tokens(num_tokens: int = 4, seed: int = 0) -> VisionTokens:
     return vision(num_tokens, seed, width=VOCAB)
 
 
-def encoded(number: int = 0) -> EncodedPage:
-    return EncodedPage(rendered=rendered(number), tokens=tokens(seed=number), timings=())
-
-
 def ticket(number: int = 0, **settings: Any) -> Ticket:
     """A page that is ready to be read."""
-    page = encoded(number)
-    limits = DecodeSettings(**settings)
-    return Ticket(
-        rendered=page.rendered, encoded=page, request=PageRequest(vision=page.tokens, settings=limits)
-    )
+    request = PageRequest(vision=tokens(seed=number), settings=DecodeSettings(**settings))
+    return Ticket(rendered=rendered(number), request=request)
 
 
 def number_of(request: PageRequest, tickets: Sequence[Ticket]) -> int:
@@ -128,15 +120,12 @@ class FakeReader:
     batches: list[list[int]] = field(default_factory=list)
     is_ready: bool = True
     num_closed: int = 0
-    prompts: list[str] = field(default_factory=list)
 
     def read(
         self,
         requests: Iterable[PageRequest | None],
-        prompt: str = "",
         check: Callable[[], None] | None = None,
     ) -> Iterator[PageRead]:
-        self.prompts.append(prompt)
         waiting: list[tuple[int, int]] = []
         index = 0
         for request in requests:

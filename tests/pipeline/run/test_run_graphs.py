@@ -19,9 +19,10 @@ from ocr.checkpoints.checkpoint import save as save_checkpoint
 from pipeline.config.schema import Config
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.startup import loading
+from pipeline.device.threads import page_reader
 from pipeline.reports.summary import RunSummary
-from pipeline.stages import decode
-from pipeline.stages.localize import ReadPage
+from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.types import PageResult
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.published.tiny_published import tokenizer
@@ -146,14 +147,12 @@ def read(
     """Returns the tokens of each file, the statistics of each path as the database has them, and the summary."""
     found: dict[str, tuple[int, ...]] = {}
 
-    def noted(decoded: Any) -> ReadPage:
-        page = read_page(decoded)
+    def noted(page: ReadPage, wording: Wording) -> PageResult:
         found[Path(page.rendered.page.path).name] = page.transcript.token_ids
-        return page
+        return place(page, wording)
 
     with monkeypatch.context() as patched:
-        read_page = decode.read_page
-        patched.setattr(decode, "read_page", noted)
+        patched.setattr(page_reader, "place", noted)
         summary = run_quietly(config)
     assert not summary.pages["failed"]
     with closing(open_for_reading(config.store.database)) as db:

@@ -23,7 +23,6 @@ from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
 from pipeline.run.runner import run
-from pipeline.stages.encode import EncodedPage
 from pipeline.stages.localize import ReadPage, Wording
 from pipeline.stop import Stop
 from pipeline.types import PageResult
@@ -156,14 +155,12 @@ def test_a_page_whose_numbers_are_none_costs_itself_only(
     make_pdf(docs / "a.pdf", ["one", "two", "three"])
     real = encoder_thread.encode
 
-    def overflows(encoder: Any, pages: Sequence[Any]) -> list[EncodedPage]:
+    def overflows(encoder: Any, pages: Sequence[Any]) -> list[Any]:
         return [
-            replace(
-                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
-            )
-            if page.rendered.page.page_number == 2
-            else page
-            for page in real(encoder, pages)
+            (replace(tokens, tokens_TD=torch.full_like(tokens.tokens_TD, torch.nan)), timings)
+            if page.page.page_number == 2
+            else (tokens, timings)
+            for page, (tokens, timings) in zip(pages, real(encoder, pages), strict=True)
         ]
 
     monkeypatch.setattr(encoder_thread, "encode", overflows)

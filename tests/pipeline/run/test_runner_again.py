@@ -22,7 +22,6 @@ from pipeline.errors import ExitCode, PipelineError, WorkersError
 from pipeline.ingest.workers import tasks
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
-from pipeline.stages.encode import EncodedPage
 from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage.database import open_for_reading
@@ -51,12 +50,10 @@ def overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The encoder's numbers are none."""
     real = encoder_thread.encode
 
-    def overflows(encoder: Any, pages: Sequence[Any]) -> list[EncodedPage]:
+    def overflows(encoder: Any, pages: Sequence[Any]) -> list[Any]:
         return [
-            replace(
-                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
-            )
-            for page in real(encoder, pages)
+            (replace(tokens, tokens_TD=torch.full_like(tokens.tokens_TD, torch.nan)), timings)
+            for tokens, timings in real(encoder, pages)
         ]
 
     monkeypatch.setattr(encoder_thread, "encode", overflows)

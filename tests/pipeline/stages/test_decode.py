@@ -1,61 +1,54 @@
-"""The request to an engine for a page, and the result from its answer; the model writes "w5 w6 w7"."""
+"""The limits of a page's reading, and the result of what an engine wrote; the model writes "w5 w6 w7"."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ocr.decoding.gpu.reader import PagedReader, PlainReader
+from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.gpu.schedule.entries import EngineSettings
-from ocr.decoding.requests import PageRequest
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.types import Transcript
 from pipeline.config.schema import DecodeConfig
-from pipeline.stages.decode import page_request, page_settings, read_page, wording_of
-from pipeline.stages.decoded import Decoded
-from pipeline.stages.localize import place
+from pipeline.stages.decode import decode_timings, page_settings, wording_of
+from pipeline.stages.localize import ReadPage, place
 from pipeline.types import PageResult
 from storage.types import StageTiming
-from tests.pipeline.device.fakes import encoded, loaded_reader
+from tests.pipeline.device.fakes import loaded_reader, rendered, tokens
 
 
-def results(
-    loaded: Any, requests: dict[int, PageRequest], reads: Any, pages: list[Any]
-) -> dict[int, PageResult]:
-    """Each page's result, by its place in pages."""
-    numbers = list(requests)
-    found = {}
-    for read in reads:
-        number = numbers[read.index]
-        decoded = Decoded(
-            encoded=pages[number], read=read, request=requests[number], seconds=9.0, num_together=len(numbers)
+def results(loaded: Any, reads: Any) -> dict[int, PageResult]:
+    """Each page's result, by its place among the requests."""
+    return {
+        read.index: place(
+            ReadPage(
+                rendered=rendered(read.index),
+                transcript=read.transcript,
+                timings=decode_timings(read, 9.0, 2),
+            ),
+            wording_of(loaded),
         )
-        found[number] = place(read_page(decoded), wording_of(loaded))
-    return found
+        for read in reads
+    }
 
 
-def asked(pages: list[Any]) -> dict[int, PageRequest]:
-    return {number: page_request(page, DecodeConfig()) for number, page in enumerate(pages)}
+def asked(count: int) -> list[PageRequest]:
+    settings = page_settings(DecodeConfig(), "image")
+    return [PageRequest(vision=tokens(), settings=settings) for _ in range(count)]
 
 
 def test_confidence_reaches_page_and_blocks() -> None:
-    loaded, pages = loaded_reader(), [encoded()]
-    requests = asked(pages)
-    reads = PlainReader(loaded, prompt=loaded.prompt, num_slots=1).read(requests.values())
-    (result,) = results(loaded, requests, reads, pages).values()
+    loaded = loaded_reader()
+    reads = PagedReader.plain(loaded, prompt=loaded.prompt, num_slots=1).read(asked(1))
+    (result,) = results(loaded, reads).values()
     assert result.confidence == pytest.approx(8 / 9, abs=0.2)
     assert result.parsed is not None
     assert [block.confidence for block in result.parsed.blocks] == [result.confidence]
 
 
 def test_timings_are_the_engines_shares_and_the_time_that_passed() -> None:
-    loaded = loaded_reader()
-    earlier = StageTiming(stage="encode_global", share_s=1.0, wall_s=2.0)
-    page = replace(encoded(), timings=(earlier,))
-    request = page_request(page, DecodeConfig())
-    (done,) = PlainReader(loaded, prompt=loaded.prompt, num_slots=1).read([request])
-    done = replace(done, prefill_s=0.25, generate_s=0.5)
-    together = Decoded(encoded=page, read=done, request=request, seconds=3.25, num_together=4)
-    assert read_page(together).timings == (
-        earlier,
+    transcript = Transcript(raw="", token_ids=(), finish="eos", logprobs=())
+    read = PageRead(index=0, transcript=transcript, num_steps=2, prefill_s=0.25, generate_s=0.5)
+    assert decode_timings(read, 3.25, 4) == (
         StageTiming(stage="decode_prefill", share_s=0.25, wall_s=0.25, batch_size=4),
         StageTiming(stage="decode_generate", share_s=0.5, wall_s=3.0, batch_size=4),
     )
@@ -73,18 +66,14 @@ def test_the_limits_of_a_page_are_the_configured_ones_of_its_kind() -> None:
     pdf, image = page_settings(config, "pdf"), page_settings(config, "image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens, pdf.loop_tokens) == (3, 7, 99, 5)
     assert (image.ngram_size, image.ngram_window, image.max_tokens) == (4, 8, 99)
-    request = page_request(encoded(), config)
-    assert request.settings == image
 
 
 def test_the_paged_engine_reads_the_same() -> None:
     loaded = loaded_reader()
-    pages = [encoded(), encoded()]
-    requests = asked(pages)
-    paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24))
-    found = results(loaded, requests, paged.read(requests.values(), loaded.prompt), pages)
-    engine = PlainReader(loaded, prompt=loaded.prompt, num_slots=2)
-    expected = results(loaded, requests, engine.read(requests.values()), pages)
+    paged = PagedReader(loaded, EngineSettings(slots=2, kv_bytes=1 << 24), loaded.prompt)
+    found = results(loaded, paged.read(asked(2)))
+    engine = PagedReader.plain(loaded, prompt=loaded.prompt, num_slots=2)
+    expected = results(loaded, engine.read(asked(2)))
     assert set(found) == {0, 1}
     assert {number: page.parsed for number, page in found.items()} == {
         number: page.parsed for number, page in expected.items()

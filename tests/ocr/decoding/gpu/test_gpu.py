@@ -22,7 +22,7 @@ from ocr.decoding.gpu.forward.paged_attention import (
 )
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.reader import PagedReader, PlainReader
+from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import LanguageConfig
@@ -172,7 +172,7 @@ def in_fp32() -> tuple[Reader, list[VisionTokens], list[DecodeSettings], list[Tr
 def test_without_kernels(in_fp32: Any) -> None:
     """The engine of a GPU whose kernels do not run, or whose engine with kernels has failed."""
     reader, pages, limits, expected = in_fp32
-    engine = PlainReader(reader, prompt=PROMPT, num_slots=3)
+    engine = PagedReader.plain(reader, prompt=PROMPT, num_slots=3)
     requests = [PageRequest(vision=page, settings=limit) for page, limit in zip(pages, limits, strict=True)]
     found = sorted(engine.read(requests), key=lambda page: page.index)
     same([page.transcript for page in found], expected)
@@ -195,8 +195,8 @@ def test_pages_made_on_another_stream(in_fp32: Any) -> None:
                 torch.full((4096, 64), torch.nan, device=CUDA)
 
     with torch.cuda.stream(decoder):
-        paged = PagedReader(reader, replace(SMALL, slots=3))
-        found = sorted(paged.read(asked(), PROMPT), key=lambda page: page.index)
+        paged = PagedReader(reader, replace(SMALL, slots=3), PROMPT)
+        found = sorted(paged.read(asked()), key=lambda page: page.index)
     same([page.transcript for page in found], expected)
 
 

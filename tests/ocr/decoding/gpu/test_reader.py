@@ -24,7 +24,7 @@ LIMITS = [replace(FREE, max_tokens=count) for count in (120, 22, 23, 10, 90, 34,
 
 
 def texts(paged: PagedReader) -> list[Transcript]:
-    return in_order(paged.read(requests(PAGES, LIMITS), PROMPT))
+    return in_order(paged.read(requests(PAGES, LIMITS)))
 
 
 @pytest.fixture
@@ -33,17 +33,17 @@ def reader() -> Reader:
 
 
 def test_no_pages_and_a_wrong_prompt(reader: Reader) -> None:
-    paged = PagedReader(reader, SMALL)
-    assert list(paged.read([], PROMPT)) == []
+    paged = PagedReader(reader, SMALL, PROMPT)
+    assert list(paged.read([])) == []
     with pytest.raises(PromptError):
-        paged.read(requests(PAGES[:1], [FREE]), "none")
+        PagedReader(reader, SMALL, "none")
 
 
 def test_memory_that_runs_out_reaches_the_caller_and_the_next_batch_has_an_engine(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
-    paged = PagedReader(reader, SMALL)
+    paged = PagedReader(reader, SMALL, PROMPT)
 
     def failing(*_: Any, **__: Any) -> Any:
         raise torch.OutOfMemoryError("out of memory")
@@ -57,7 +57,7 @@ def test_memory_that_runs_out_reaches_the_caller_and_the_next_batch_has_an_engin
 
 
 def test_without_room_for_an_engine_it_is_not_ready(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
-    paged = PagedReader(reader, SMALL)
+    paged = PagedReader(reader, SMALL, PROMPT)
     paged.close()
 
     def too_little(*_: Any, **__: Any) -> None:
@@ -69,7 +69,7 @@ def test_without_room_for_an_engine_it_is_not_ready(reader: Reader, monkeypatch:
 
 def test_without_kernels_none_is_opened(reader: Reader) -> None:
     with pytest.raises(UnusableError, match="here 16"):
-        PagedReader.open(reader, slots=4, max_tokens=128)
+        PagedReader.open(reader, prompt=PROMPT, slots=4, max_tokens=128)
 
 
 def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(paged_reader, "kernels_take", lambda *_: True)
     monkeypatch.setattr(paged_reader, "PagedEngine", Watched)
-    paged = PagedReader.open(reader, slots=4, max_tokens=128)
+    paged = PagedReader.open(reader, prompt=PROMPT, slots=4, max_tokens=128)
     assert (made[0].slots, made[0].max_tokens, made[0].kv_share) == (4, 128, 0.5)
     assert paged.ready()
     assert paged.stats.steps > 0
@@ -92,7 +92,7 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(reader.model.language_model, "forward", failing)
     with pytest.raises(RuntimeError, match="no such kernel"):
-        PagedReader.open(reader, slots=4, max_tokens=128)
+        PagedReader.open(reader, prompt=PROMPT, slots=4, max_tokens=128)
 
 
 @pytest.mark.slow
@@ -108,10 +108,10 @@ def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.Monke
             asked += 1
             yield request
 
-    paged = PagedReader(reader, replace(SMALL, slots=2))
+    paged = PagedReader(reader, replace(SMALL, slots=2), PROMPT)
     started = time.perf_counter()
     reads, when = [], []
-    for read in paged.read(source(), PROMPT):
+    for read in paged.read(source()):
         reads.append(read)
         when.append(asked)
     wall_s = time.perf_counter() - started
@@ -131,7 +131,7 @@ def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.Monke
 @pytest.mark.slow
 def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -> None:
     expected = plain_texts(reader, PAGES, prompt=PROMPT, settings=LIMITS)
-    paged = PagedReader(reader, SMALL)
+    paged = PagedReader(reader, SMALL, PROMPT)
 
     def failing() -> Iterator[PageRequest]:
         yield from requests(PAGES, LIMITS)[:4]
@@ -139,8 +139,8 @@ def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -
 
     for _ in range(2):
         with pytest.raises(RuntimeError, match="no more"):
-            list(paged.read(failing(), PROMPT))
-        broken = paged.read(requests(PAGES, LIMITS), PROMPT)
+            list(paged.read(failing()))
+        broken = paged.read(requests(PAGES, LIMITS))
         next(broken)
         broken.close()  # type: ignore[attr-defined]
     assert paged.ready()

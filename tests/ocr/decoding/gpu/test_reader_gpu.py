@@ -32,7 +32,7 @@ def read_letters(loaded: LoadedModel, paged: PagedReader, copies: int) -> list[s
     with torch.inference_mode():
         (tokens,) = loaded.model.encoder.encode([views(pixels, "gundam", 6)])
     request = PageRequest(vision=tokens, settings=settings_for("image"))
-    found = list(paged.read([request] * copies, loaded.prompt))
+    found = list(paged.read([request] * copies))
     assert [page.transcript.finish for page in found] == ["eos"] * copies
     assert all(page.prefill_s > 0 and page.generate_s > 0 for page in found)
     height, width = pixels.shape[:2]
@@ -51,7 +51,7 @@ def test_the_shipped_model_reads_a_letter(
     for copies in (3, 40):  # fewer than the slots, and more
         read_well(loaded, opened, copies)
     opened.close()
-    warm = PagedReader.open(loaded, slots=32, max_tokens=8192)
+    warm = PagedReader.open(loaded, prompt=loaded.prompt, slots=32, max_tokens=8192)
     assert warm._engine is not None
     warm._engine.warm_up(BUCKETS)
     # And nothing be captured again.

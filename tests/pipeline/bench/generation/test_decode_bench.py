@@ -58,7 +58,7 @@ def test_the_paged_engine_is_an_arm(tmp_path: Path) -> None:
     loaded = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.float32)
     loaded = replace(loaded, eos_id=TINY.language.vocab_size)
     pages = [*random_prompts(loaded, 2, 20), *random_prompts(loaded, 1, 33)]
-    paged = PagedReader(loaded, EngineSettings(slots=2, max_tokens=64))
+    paged = PagedReader(loaded, EngineSettings(slots=2, max_tokens=64), loaded.prompt)
     expected = EngineArm(loaded)(pages, 12)
     assert EngineArm(loaded, paged=paged)(pages, 12) == expected
 

@@ -161,11 +161,11 @@ def loaded_on(device: str, dtype: torch.dtype) -> LoadedModel:
 def test_a_gpu_with_16_bits_has_a_paged_engine(
     batch_size: int | None, slots: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[dict[str, int]] = []
+    opened: list[dict[str, Any]] = []
     monkeypatch.setattr(PagedReader, "open", lambda loaded, **how: opened.append(how) or "opened")
     config = Config.model_validate({"decode": {"batch_size": batch_size, "max_tokens": 500}})
     assert open_paged(loaded_on("cuda", torch.bfloat16), config) == "opened"
-    assert opened == [{"slots": slots, "max_tokens": 500}]
+    assert opened == [{"prompt": "", "slots": slots, "max_tokens": 500}]
 
 
 @pytest.mark.parametrize(("device", "dtype"), [("cpu", torch.bfloat16), ("cuda", torch.float32)])

@@ -11,16 +11,15 @@ import pytest
 import torch
 
 from ocr.decoding.gpu.forward.steps import DeviceSteps
-from ocr.decoding.gpu.reader import PlainReader
+from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.sequence.page_reading import DecodeError
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
-from pipeline.stages.decoded import Decoded
+from pipeline.stages.localize import ReadPage
 from pipeline.types import PageResult
 from tests.ocr.tiny_reader import READ, ChainReader, RandomReader, tokenizer
-from tests.pipeline.device import fakes
 from tests.pipeline.device.fakes import TEXT, FakeReader, Fault, LoadedReader, loaded_reader, ticket
 from tests.pipeline.runs import WAIT_S, wait_until
 
@@ -65,10 +64,9 @@ def read_all(tickets: Sequence[Ticket], **options: Any) -> DecoderLoop:
 
 def text(its: Ticket) -> str:
     outcome = its.outcome.result(0)
-    assert isinstance(outcome, Decoded), outcome
-    assert outcome.encoded is its.encoded
-    assert outcome.request is its.request
-    return outcome.read.transcript.raw
+    assert isinstance(outcome, ReadPage), outcome
+    assert outcome.rendered is its.rendered
+    return outcome.transcript.raw
 
 
 def failure(its: Ticket) -> tuple[str, str]:
@@ -80,7 +78,7 @@ def failure(its: Ticket) -> tuple[str, str]:
 
 
 class Engines:
-    """Stands in for ocr.decoding.gpu.reader.PlainReader; remembers the slots of each that was made."""
+    """Stands in for PagedReader.plain; remembers the slots of each that was made."""
 
     def __init__(self, tickets: Sequence[Ticket], fault: Fault) -> None:
         self.tickets, self.fault = tickets, fault
@@ -95,7 +93,7 @@ class Engines:
 
 def engines(monkeypatch: pytest.MonkeyPatch, tickets: Sequence[Ticket], fault: Fault) -> Engines:
     found = Engines(tickets, fault)
-    monkeypatch.setattr(fakes, "PlainReader", found)
+    monkeypatch.setattr(PagedReader, "plain", found)
     return found
 
 
@@ -109,11 +107,12 @@ def test_every_page_is_read_and_tokens_and_steps_are_counted() -> None:
     assert [text(its) for its in tickets] == [TEXT] * 7
     reads = [its.outcome.result(0) for its in tickets]
     assert loop.num_tokens == 7 * 3
-    assert loop.num_steps == sum(read.read.num_steps for read in reads if isinstance(read, Decoded)) > 0
+    assert loop.num_steps == 7 * 3
     for read in reads:
-        assert isinstance(read, Decoded)
-        assert 1 <= read.num_together <= 7
-        assert read.seconds >= read.read.prefill_s + read.read.generate_s > 0
+        assert isinstance(read, ReadPage)
+        prefill, generate = read.timings
+        assert 1 <= prefill.batch_size <= 7
+        assert generate.wall_s >= generate.share_s > 0
 
 
 def endless() -> Any:
@@ -140,8 +139,8 @@ def test_pages_enter_while_others_are_read_and_an_abandoned_loop_ends() -> None:
     time.sleep(0.1)
     incoming.put(short, 1)
     read = short.outcome.result(WAIT_S)
-    assert isinstance(read, Decoded)
-    assert (read.read.transcript.finish, read.num_together) == ("length", 2)
+    assert isinstance(read, ReadPage)
+    assert (read.transcript.finish, read.timings[0].batch_size) == ("length", 2)
     assert not long.outcome.done(), "the long page was under way before and after"
     loop.abandon()
     thread.join(WAIT_S)
@@ -175,7 +174,7 @@ def test_pages_are_gathered_while_that_is_worth_it_but_for_the_first() -> None:
     thread = started(loop)
     tickets = [ticket(number) for number in range(4)]
     incoming.put(tickets[0], 1)
-    assert isinstance(tickets[0].outcome.result(WAIT_S), Decoded)
+    assert isinstance(tickets[0].outcome.result(WAIT_S), ReadPage)
     incoming.put(tickets[1], 1)
     time.sleep(0.3)
     assert not tickets[1].outcome.done(), "there is a second slot"
@@ -185,25 +184,25 @@ def test_pages_are_gathered_while_that_is_worth_it_but_for_the_first() -> None:
     time.sleep(0.2)
     assert not tickets[3].outcome.done()
     worth_it = False
-    assert isinstance(tickets[3].outcome.result(WAIT_S), Decoded)
+    assert isinstance(tickets[3].outcome.result(WAIT_S), ReadPage)
     incoming.finish()
     thread.join(WAIT_S)
     assert not thread.is_alive()
 
 
 def test_an_engine_that_ends_too_early_loses_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    tickets = [ticket(number) for number in range(3)]
+    tickets, plain = [ticket(number) for number in range(3)], PagedReader.plain
 
     class EndsEarly:
         def __init__(self, loaded: Any, *, prompt: str, num_slots: int, kv_bytes: int | None) -> None:
-            self._engine = PlainReader(loaded, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
+            self._engine = plain(loaded, prompt=prompt, num_slots=num_slots, kv_bytes=kv_bytes)
             self._loses = num_slots > 1
 
         def read(self, requests: Any, check: Any = None) -> Any:
             reads = list(self._engine.read(requests, check))
             yield from reads[1:] if self._loses else reads
 
-    monkeypatch.setattr(fakes, "PlainReader", EndsEarly)
+    monkeypatch.setattr(PagedReader, "plain", EndsEarly)
     read_all(tickets, slots=3)
     assert [text(its) for its in tickets] == [TEXT] * 3
 
@@ -297,7 +296,7 @@ def test_a_paged_engine_that_fails_is_replaced_and_its_pages_are_read_again(
     assert [text(its) for its in tickets] == [TEXT] * 6
     assert paged.batches == [[0, 1], [2, 3]]
     assert made.batches == [[2, 3, 4, 5]]
-    assert (paged.prompts, paged.num_closed) == ([PROMPT], 1)
+    assert paged.num_closed == 1
     assert "paged engine failed: RuntimeError: a kernel broke; going on without it" in caplog.text
     assert loop.num_tokens == 6 * 3, "no page counts twice"
 
@@ -349,7 +348,7 @@ def test_an_engine_that_fails_before_it_reads_ends_the_run(monkeypatch: pytest.M
     def broken(*_: object, **__: object) -> None:
         raise ValueError("no such prompt")
 
-    monkeypatch.setattr(fakes, "PlainReader", broken)
+    monkeypatch.setattr(PagedReader, "plain", broken)
     with pytest.raises(PipelineError, match="cannot read: ValueError: no such prompt"):
         read_all([ticket(0)])
 

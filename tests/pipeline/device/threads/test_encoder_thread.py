@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+import torch
 
 from pipeline.config.schema import DecodeConfig
 from pipeline.device.threads import encoder_thread
@@ -13,9 +14,8 @@ from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
-from pipeline.stages.encode import EncodedPage
-from pipeline.types import PageResult
-from tests.pipeline.device.fakes import FakeEncoder, loaded_reader, rendered
+from pipeline.types import Kind, PageResult
+from tests.pipeline.device.fakes import FakeEncoder, loaded_reader, rendered, tokens
 from tests.pipeline.runs import WAIT_S, wait_until
 
 OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
@@ -86,15 +86,9 @@ def test_pages_are_handed_on_in_order_ready_to_be_read() -> None:
     assert flow.encoder.num_begun == 3
     assert flow.handed_on() == [0, 1, 2, 3, 4]
     for number, ticket in enumerate(tickets):
-        assert ticket.encoded is not None
         assert ticket.request is not None
-        assert ticket.encoded.rendered.page.page_index == number
-        assert ticket.request.vision is ticket.encoded.tokens
-        assert {timing.stage for timing in ticket.encoded.timings} == {
-            "render",
-            "encode_global",
-            "encode_local",
-        }
+        assert torch.equal(ticket.request.vision.tokens_TD, tokens(seed=number).tokens_TD)
+        assert {timing.stage for timing in ticket.timings} == {"render", "encode_global", "encode_local"}
         assert not ticket.outcome.done()
 
 
@@ -172,25 +166,27 @@ def test_views_are_not_kept_once_they_are_encoded() -> None:
     (ticket,) = flow.put(0)
     ticket.dropped = dropped.append
     flow.run()
-    assert ticket.encoded is not None
     assert dropped == [3 * 8 * 8]
-    assert ticket.rendered.num_bytes == ticket.encoded.rendered.num_bytes == 0
+    assert ticket.rendered.num_bytes == 0
     assert (ticket.rendered.width_px, ticket.rendered.page) == (8, rendered(0).page)
 
 
 @pytest.mark.slow
 def test_a_page_without_a_request_costs_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a batch of which others have lost their views already."""
-    real = encoder_thread.page_request
+    real = encoder_thread.page_settings
 
-    def breaks(page: EncodedPage, *settings: Any) -> Any:
-        if page.rendered.page.page_index == 2:
+    def breaks(config: DecodeConfig, kind: Kind, step: Any) -> Any:
+        if step == "broken":
             raise RuntimeError("a bug")
-        return real(page, *settings)
+        return real(config, kind, step)
 
-    monkeypatch.setattr(encoder_thread, "page_request", breaks)
+    monkeypatch.setattr(encoder_thread, "page_settings", breaks)
     flow = Encoding(FakeEncoder(), 4)
-    tickets = flow.run(0, 1, 2, 3)
+    tickets = flow.put(0, 1, 2, 3)
+    broken: Any = "broken"
+    tickets[2].step = broken
+    flow.run()
     assert failure(tickets[2]) == ("failed", "encode", "internal")
     assert flow.handed_on() == [0, 1, 3]
 
