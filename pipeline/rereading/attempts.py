@@ -16,8 +16,7 @@ from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplet
 from pipeline.outcome.results import blank_result, failed_result
 from pipeline.readers.reader import Reader
 from pipeline.readers.reader_plan import Plan
-from pipeline.rereading.further_steps import further_steps
-from pipeline.rereading.retry import PageState, RetryStep, Tools, retry
+from pipeline.rereading.retry import PageState, RetryStep, Tools, retry, retry_steps
 from pipeline.text_layer.agreement import agreement
 from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
@@ -84,7 +83,7 @@ class Attempts:
         )
         kinds: tuple[Kind, ...] = get_args(Kind)
         steps = {kind: steps_of(config, kind, workers.render_settings) for kind in kinds}
-        self._further = {kind: further_steps(tools, steps[kind], config.ladder.below) for kind in kinds}
+        self._further = {kind: retry_steps(tools, steps[kind], config.ladder.below) for kind in kinds}
         self._rereadings: asyncio.Semaphore | None = None
 
     async def __call__(

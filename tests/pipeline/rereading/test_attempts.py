@@ -20,7 +20,7 @@ from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
-from tests.pipeline.rereading.test_further_steps import LAYER
+from tests.pipeline.rereading.test_retry import LAYER
 
 LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
 

@@ -11,8 +11,7 @@ from ocr.model_files.locate import find_directory
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.comparing import best
-from pipeline.rereading.further_steps import further_steps
-from pipeline.rereading.retry import PageState, Tools, retry
+from pipeline.rereading.retry import PageState, Tools, retry, retry_steps
 from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError, StageTiming
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
@@ -71,7 +70,7 @@ class Model:
     ) -> list[PageResult]:
         tools = Tools(render=self.render, read=self.read, judge=self.judge)
         page = PageState(ready=ready or rendered(), attempts=[first])
-        asyncio.run(retry(page, further_steps(tools, steps(**keys), below=0.5)))
+        asyncio.run(retry(page, retry_steps(tools, steps(**keys), below=0.5)))
         self.ready = page.ready
         return page.attempts
 
@@ -231,7 +230,7 @@ def test_of_a_page_that_the_model_cannot_read_only_the_layer_is_taken() -> None:
     tools = Tools(render=never, read=nothing, judge=Model(LAYER).judge)
     ready, first = replace(rendered(), runner_up_deg=90), read("?", confidence=0.1)
     page = PageState(ready=ready, attempts=[first], is_legible=False)
-    asyncio.run(retry(page, further_steps(tools, steps(), below=0.5)))
+    asyncio.run(retry(page, retry_steps(tools, steps(), below=0.5)))
     assert seen(page.attempts) == [(None, "ok"), ("layer", "embedded")]
 
 
