@@ -18,7 +18,6 @@ from pipeline.cluster.worker_messages import (
     Answer,
     Asked,
     Failed,
-    Finished,
     FromWorker,
     LoadedOn,
     Report,
@@ -216,43 +215,29 @@ class Workers:
             target=_listen, args=(peer, messages, loop, room), name=f"peer-{number}", daemon=True
         ).start()
         answering: set[asyncio.Task[None]] = set()
+        has_finished = False
         try:
-            await self._hear(number, peer, handler, messages, answering, room)
+            while not isinstance(received := await messages.get(), WorkerLostError):
+                for message in received:
+                    match message:
+                        case Report():
+                            has_finished = True
+                            self._reports.append(message)
+                        case Failed(error=DeviceLostError() as error):
+                            raise WorkerLostError(str(error))
+                        case Failed(error=error):
+                            raise error
+                        case Asked():
+                            task = asyncio.create_task(self._answer(number, peer, handler, message))
+                            answering.add(task)
+                            task.add_done_callback(answering.discard)
+                            task.add_done_callback(lambda _: room.release())
+            if not has_finished:
+                raise received
         finally:
             self._leases.leaves(number)
             room.release(_MOST_OPEN)  # what is still said is not answered
             await asyncio.gather(*answering)
-
-    async def _hear(
-        self,
-        number: int,
-        peer: Peer,
-        handler: RequestHandler,
-        messages: "asyncio.Queue[list[FromWorker] | WorkerLostError]",
-        answering: set[asyncio.Task[None]],
-        room: threading.Semaphore,
-    ) -> None:
-        has_finished = False
-        while True:
-            received = await messages.get()
-            if isinstance(received, WorkerLostError):
-                if has_finished:
-                    return
-                raise received
-            for message in received:
-                match message:
-                    case Finished(report=report):
-                        has_finished = True
-                        self._reports.append(report)
-                    case Failed(error=DeviceLostError() as error):
-                        raise WorkerLostError(str(error))
-                    case Failed(error=error):
-                        raise error
-                    case Asked():
-                        task = asyncio.create_task(self._answer(number, peer, handler, message))
-                        answering.add(task)
-                        task.add_done_callback(answering.discard)
-                        task.add_done_callback(lambda _: room.release())
 
     async def _answer(self, number: int, peer: Peer, handler: RequestHandler, asked: Asked) -> None:
         try:

@@ -18,7 +18,7 @@ from pipeline.cluster.worker_channel import (
     RemoteRecords,
     WorkerChannel,
 )
-from pipeline.cluster.worker_messages import Failed, Finished, LoadedOn, Report
+from pipeline.cluster.worker_messages import Failed, LoadedOn, Report
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, completed
 from pipeline.device.open_models import opened
@@ -27,7 +27,6 @@ from pipeline.errors import StopRequest
 from pipeline.reports.summary import RunSummary
 from pipeline.run.batch_reading import Reading
 from pipeline.run.ledger import Ledger
-from pipeline.stop import Stop
 from pipeline.timing import Stopwatch
 
 if TYPE_CHECKING:
@@ -36,20 +35,20 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("ocrbatch")
 
 
-def work(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str, stop: Stop) -> None:
-    """Reads until the run has no more files, or it is stopped; the last thing that it sends is Finished or Failed."""
+def work(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str) -> None:
+    """Reads until the run has no more files, or it is stopped; the last that it sends is its Report, or Failed."""
     with_run = _ToRun(channel)
     LOGGER.addHandler(with_run)
     channel.tell(RequestHandler.started, _where())
     try:
-        channel.send(Finished(report=_read(channel, config, run_id, settings_hash, stop)))
+        channel.send(_read(channel, config, run_id, settings_hash))
     except BaseException as error:
         channel.send(Failed(error=error))
     finally:
         LOGGER.removeHandler(with_run)
 
 
-def _read(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str, stop: Stop) -> Report:
+def _read(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str) -> Report:
     config = with_word_use(completed(config))
     summary = RunSummary(database=config.store.database)
     records, progress = RemoteRecords(channel), RemoteProgress(channel)
@@ -60,7 +59,7 @@ def _read(channel: WorkerChannel, config: Config, run_id: int, settings_hash: st
     with opened(config, partial(_load, channel)) as models:
         if models.lines is None and is_model_likely(config):
             models.expect()
-        reading = Reading(ledger, stop, models, read_passwords(config.ingest), RemotePlanner(channel))
+        reading = Reading(ledger, channel.stop, models, read_passwords(config.ingest), RemotePlanner(channel))
         try:
             with watch.measure():
                 reading.read(inputs)

@@ -10,12 +10,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, Failed, FromWorker, StopNow, ToWorker
+from pipeline.cluster.worker_messages import Failed, FromWorker, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.gpu_meter import visible_gpus
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
 from pipeline.ingest.workers.failed_tasks import death
-from pipeline.stop import Stop
 
 _END_S = 5.0
 
@@ -116,7 +115,7 @@ def _serve(
 
     logging.getLogger("ocrbatch").setLevel(level)
     logging.getLogger("ocrbatch").propagate = False
-    sending, stop = threading.Lock(), Stop()
+    sending = threading.Lock()
 
     def send(message: FromWorker) -> None:
         with sending:
@@ -128,18 +127,14 @@ def _serve(
                 connection.send(Failed(error=RuntimeError(repr(error)[:500])))
 
     channel = WorkerChannel(send)
-    threading.Thread(target=_listen, args=(connection, channel, stop), name="run", daemon=True).start()
-    work(channel, config, run_id, settings_hash, stop)
+    threading.Thread(target=_listen, args=(connection, channel), name="run", daemon=True).start()
+    work(channel, config, run_id, settings_hash)
     connection.close()
 
 
-def _listen(connection: Connection, channel: Any, stop: Stop) -> None:
+def _listen(connection: Connection, channel: Any) -> None:
     while True:
         try:
-            message: ToWorker = connection.recv()
+            channel.hear(connection.recv())
         except (EOFError, OSError):
             os._exit(1)  # nobody is left to read for
-        if isinstance(message, StopNow):
-            stop.request(message.reason)
-        elif isinstance(message, Answer):
-            channel.answered(message)

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.cluster.local_workers import shared_out
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, FromWorker, StopNow, ToWorker
+from pipeline.cluster.worker_messages import FromWorker, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
@@ -106,11 +106,10 @@ class _Worker:
     def __init__(self, config: Config, run_id: int, settings_hash: str) -> None:
         from pipeline.cluster.worker_channel import WorkerChannel
         from pipeline.device.startup.loading import calm_threads
-        from pipeline.stop import Stop
 
         calm_threads()
         self._said: queue.SimpleQueue[FromWorker | None] = queue.SimpleQueue()
-        self._stop, self._channel = Stop(), WorkerChannel(self._said.put)
+        self._channel = WorkerChannel(self._said.put)
         self._is_over = False
         arguments = (config, run_id, settings_hash)
         threading.Thread(target=self._work, args=arguments, name="worker", daemon=True).start()
@@ -130,16 +129,13 @@ class _Worker:
         return found
 
     def answer(self, message: ToWorker) -> None:
-        """Takes an answer."""
-        if isinstance(message, StopNow):
-            self._stop.request(message.reason)
-        elif isinstance(message, Answer):
-            self._channel.answered(message)
+        """Takes what the run sends."""
+        self._channel.hear(message)
 
     def _work(self, config: Config, run_id: int, settings_hash: str) -> None:
         from pipeline.cluster.cluster_worker import work
 
         try:
-            work(self._channel, config, run_id, settings_hash, self._stop)
+            work(self._channel, config, run_id, settings_hash)
         finally:
             self._said.put(None)

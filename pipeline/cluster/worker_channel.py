@@ -9,11 +9,12 @@ from concurrent.futures import Future
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from pipeline.cluster.request_handler import RequestHandler
-from pipeline.cluster.worker_messages import Answer, Asked, FromWorker
+from pipeline.cluster.worker_messages import Asked, FromWorker, StopNow, ToWorker
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
 from pipeline.stages.store import packed
+from pipeline.stop import Stop
 from pipeline.types import Document, Page, PageResult, Phase
 from storage.records.store import Store
 from storage.types import PagePlan
@@ -29,10 +30,10 @@ _REPORT_S = 1.0
 
 
 class WorkerChannel:
-    """Asks the run. send: delivers a message; for any thread. answered() takes the answers, in any thread."""
+    """Asks the run. send: delivers a message; for any thread. stop: requested when the run tells the worker to end."""
 
     def __init__(self, send: Callable[[FromWorker], None]) -> None:
-        self.send, self._numbers = send, itertools.count()
+        self.send, self._numbers, self.stop = send, itertools.count(), Stop()
         self._open: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
 
@@ -49,16 +50,19 @@ class WorkerChannel:
         """Tells the run's handler what needs no answer."""
         self.send(Asked(number=None, ask=what, args=args, kwargs=kwargs))
 
-    def answered(self, answer: Answer) -> None:
-        """Settles the question."""
+    def hear(self, message: ToWorker) -> None:
+        """Takes what the run sends: an answer settles its question. For any thread."""
+        if isinstance(message, StopNow):
+            self.stop.request(message.reason)
+            return
         with self._lock:
-            future = self._open.pop(answer.number)
+            future = self._open.pop(message.number)
         if not future.set_running_or_notify_cancel():
             return
-        if answer.error is not None:
-            future.set_exception(answer.error)
+        if message.error is not None:
+            future.set_exception(message.error)
         else:
-            future.set_result(answer.value)
+            future.set_result(message.value)
 
 
 class RemoteRecords:

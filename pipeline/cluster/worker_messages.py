@@ -28,19 +28,15 @@ class LoadedOn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a worker's reading came to. stages: shares of its wall_s. did: its models."""
+    """What a worker's reading came to, once it has read all that it took or was stopped.
+
+    stages: shares of its wall_s. did: its models.
+    """
 
     wall_s: float = 0.0
     stages: tuple[StageUse, ...] = ()
     did: ModelFigures = field(default_factory=ModelFigures)
     stored_after: Durations = field(default_factory=Durations)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """The worker has read all that it took, or was stopped."""
-
-    report: Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +59,7 @@ class Asked:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
 
 
-FromWorker = Asked | Finished | Failed
+FromWorker = Asked | Report | Failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,7 @@ LOGGER = logging.getLogger("ocrbatch")
 class DeferredModels:
     """Decides, when a page first needs a model, whether that is loaded beside the others. For one event loop.
 
-    models: by name, in the order of their steps. device: returns where the first model is. fits: tells whether a
-    configuration's model fits beside what is loaded.
+    models: by name, in the order of their steps. device: returns where the first model is.
     """
 
     def __init__(
@@ -22,9 +21,8 @@ class DeferredModels:
         config: Config,
         models: Sequence[str],
         device: Callable[[], str | None],
-        fits: Callable[[Config, str | None], bool] = fits_beside,
     ) -> None:
-        self._config, self._device, self._fits = config, device, fits
+        self._config, self._device = config, device
         self._waits: dict[str, bool] = {}
         self._pages: Mapping[str, list[PutOff]] = {name: [] for name in models}
 
@@ -51,7 +49,7 @@ class DeferredModels:
         ladder = self._config.ladder
         if ladder.memory != "auto" or not ladder.may_be_in_turn:
             return ladder.memory == "in_turn"
-        if self._fits(with_model(self._config, name), self._device()):
+        if fits_beside(with_model(self._config, name), self._device()):
             return False
         LOGGER.warning(
             "there is no room for model %s beside the first one: it reads what stays in doubt after that has read "

@@ -16,7 +16,6 @@ from pipeline.device.memory import free_memory
 from pipeline.device.startup.imports import one_at_a_time
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preload import import_ahead
-from pipeline.device.threads.ready_event import ReadyEvent
 from pipeline.device.tickets import Ticket
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result
@@ -70,7 +69,7 @@ class PageReader:
         self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
-        self._encodes, self._decodes = ReadyEvent(), ReadyEvent()
+        self._encodes, self._decodes = Future[None](), Future[None]()  # done once each takes pages
         self._loaded: PageModel | None = None
         self._wording: Wording | None = None
         self._encoder: RunEncoder | None = None
@@ -91,12 +90,12 @@ class PageReader:
     @property
     def is_loading(self) -> bool:
         """Tells whether the model was started and does not take pages yet."""
-        return bool(self._threads) and not self._encodes.is_open
+        return bool(self._threads) and not self._encodes.done()
 
     @property
     def is_ready(self) -> bool:
         """Tells whether the model takes pages."""
-        return self._encodes.is_open
+        return self._encodes.done()
 
     async def ready(self, *, alone: bool = False) -> None:
         """Starts the model if need be, and waits until it takes pages; until then no page is in it.
@@ -106,9 +105,8 @@ class PageReader:
         `failed` has the error.
         """
         self.start()
-        await self._encodes.passed()
-        if alone:
-            await self._decodes.passed()
+        for takes_pages in (self._encodes, self._decodes) if alone else (self._encodes,):
+            await asyncio.shield(asyncio.wrap_future(takes_pages))  # others wait for it too
 
     async def read(
         self,
@@ -256,7 +254,7 @@ class PageReader:
         )
         self._encoding.meter.add("busy", watch.seconds)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
-        self._encodes.open()
+        self._encodes.set_result(None)
         try:
             self._encoding.run()
         except BaseException as error:
@@ -302,7 +300,7 @@ class PageReader:
         self._decoding.meter.add("busy", watch.seconds)
         if self._closing.is_set():
             self._decoding.abandon()
-        self._decodes.open()
+        self._decodes.set_result(None)
         try:
             self._decoding.run()
         finally:

@@ -17,7 +17,7 @@ from typing import Any
 
 from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
-from pipeline.cluster.worker_messages import Answer, Asked, Finished, FromWorker, Report, ToWorker
+from pipeline.cluster.worker_messages import Answer, Asked, FromWorker, Report, ToWorker
 from pipeline.config.schema import Config
 from pipeline.ingest.walk import Found
 from storage.types import PagePlan
@@ -253,5 +253,5 @@ class _StandIn(Peer):
 
     def _finish(self) -> None:
         if not self._is_gone:
-            self._say(pickle.dumps(Finished(report=Report(wall_s=1.0))))
+            self._say(pickle.dumps(Report(wall_s=1.0)))
             self.kill()
