@@ -9,7 +9,7 @@ from pipeline.readers.reader import Reader
 from pipeline.types import PageResult, Phase, RenderedPage
 
 
-class LineByLine(Reader):
+class LineByLine(Reader[RenderedPage]):
     """Reads pages line by line. lines: the processes that do."""
 
     loading: Phase = "loading the line reader"
@@ -33,7 +33,7 @@ class LineByLine(Reader):
         self._lines.start()
 
     async def read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+        self, page: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
     ) -> PageResult:
         """Returns a page's result. Its pixels stay in memory until it is read, and no step changes how it is read."""
-        return await asyncio.wrap_future(self._lines.read(rendered))
+        return await asyncio.wrap_future(self._lines.read(page))

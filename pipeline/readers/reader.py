@@ -2,17 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from pipeline.config.retry_steps import Step
-from pipeline.types import PageResult, Phase, RenderedPage
+from pipeline.types import PageResult, Phase, ReadyPage
+
+Prepared = TypeVar("Prepared", bound=ReadyPage)
 
 
-class Reader(ABC):
-    """Reads pages that workers have rendered. Belongs to one run; use it from the event loop's thread only.
+class Reader(ABC, Generic[Prepared]):
+    """Reads pages that workers have prepared: rendered, or taken from their text layers.
 
-    loading: what a run is said to do until the reader is ready. marks_pages: whether a page may end the whole run, so
-    that it is marked before the reader gets it. sees_print: whether a page that the reader calls blank shows no print
-    either.
+    Belongs to one run; use it from the event loop's thread only. loading: what a run is said to do until the reader is
+    ready. marks_pages: whether a page may end the whole run, so that it is marked before the reader gets it.
+    sees_print: whether a page that the reader calls blank shows no print either.
     """
 
     loading: Phase = "loading the model"
@@ -29,7 +32,7 @@ class Reader(ABC):
         """Tells whether the reader takes pages."""
         return True
 
-    def start(self) -> None:  # noqa: B027 - a reader that has nothing to load is always ready
+    def start(self) -> None:
         """Begins to load what the reader works with. A run that reads nothing never calls it."""
 
     async def ready(self, *, alone: bool = False) -> None:
@@ -38,7 +41,7 @@ class Reader(ABC):
 
     @abstractmethod
     async def read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+        self, page: Prepared, dropped: Callable[[int], None] | None = None, step: Step | None = None
     ) -> PageResult:
         """Reads a page and returns its result; a failure is one too.
 

@@ -10,19 +10,23 @@ from pipeline.readers.by_lines import LineByLine
 from pipeline.readers.reader import Reader
 from pipeline.readers.text_layers import TextLayers
 from pipeline.readers.whole_pages import WholePages
+from pipeline.types import RenderedPage
 
 
-def _by_lines(models: Models, workers: WorkerPool) -> Reader:
+def _by_lines(models: Models, workers: WorkerPool) -> Reader[RenderedPage]:
     assert models.lines is not None, "the configured model has a line reader"
     return LineByLine(models.lines)
 
 
-def _whole(models: Models, workers: WorkerPool) -> Reader:
+def _whole(models: Models, workers: WorkerPool) -> Reader[RenderedPage]:
     return WholePages(models.first, models.words, workers)
 
 
 # Who reads what no retry step gives to a model of its own, by the configuration's `reader`.
-READERS: Mapping[str, Callable[[Models, WorkerPool], Reader]] = {"lines": _by_lines, "page": _whole}
+READERS: Mapping[str, Callable[[Models, WorkerPool], Reader[RenderedPage]]] = {
+    "lines": _by_lines,
+    "page": _whole,
+}
 
 
 class Plan:
@@ -33,7 +37,7 @@ class Plan:
 
     def __init__(self, config: Config, models: Models, workers: WorkerPool) -> None:
         self._models, self._workers = models, workers
-        self._readers: dict[str, Reader] = {}
+        self._readers: dict[str, Reader[RenderedPage]] = {}
         self._others = {
             name: WholePages(model, models.words, workers) for name, model in models.others.items()
         }
@@ -45,7 +49,7 @@ class Plan:
         """Where the page model is; None before it is loaded."""
         return self._models.first.device
 
-    def reader(self, step: Step | None) -> Reader:
+    def reader(self, step: Step | None) -> Reader[RenderedPage]:
         """Returns who takes a page at a retry step, None for the first reading."""
         if step is None:
             return self.first
@@ -55,7 +59,7 @@ class Plan:
             else self._others[step.model]
         )
 
-    def _named(self, name: str) -> Reader:
+    def _named(self, name: str) -> Reader[RenderedPage]:
         if name not in self._readers:
             self._readers[name] = READERS[name](self._models, self._workers)
         return self._readers[name]

@@ -13,10 +13,12 @@ from itertools import groupby
 from operator import attrgetter
 
 from ocr.types import BoxPx
+from pipeline.config.retry_steps import Step
 from pipeline.device.line_readers import LineReaders
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import doubted
-from pipeline.outcome.results import embedded_result, failed_result
+from pipeline.outcome.results import embedded_result
+from pipeline.readers.reader import Reader
 from pipeline.text_layer.rest import completed, is_unread
 from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage
 from storage.types import PageError
@@ -52,7 +54,7 @@ def with_rest(page: EmbeddedPage, rest: PageResult) -> PageResult:
     return doubted(result, rest.doubt) if rest.doubt and is_much else result
 
 
-class TextLayers:
+class TextLayers(Reader[EmbeddedPage]):
     """Takes pages from their text layers. For use in one event loop.
 
     lines: read words in doubt and pictures; None where workers leave pages with such to the page model.
@@ -84,18 +86,16 @@ class TextLayers:
             ready, layer=replace(found.layer, is_trustworthy=False, is_partial=False, reason=reason)
         )
 
-    async def read(self, found: EmbeddedPage) -> list[PageResult]:
-        """Returns the attempts at a page: its layer, after the failure in whose place that stands."""
-        if found.rest is None:
-            embedded = embedded_result(found)
+    async def read(
+        self, page: EmbeddedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+    ) -> PageResult:
+        """Returns a page's result: its layer, with what is read beside that. Pixels are kept until they are read."""
+        if page.rest is None:
+            embedded = embedded_result(page)
         else:
             assert self._lines is not None, "no worker makes such pages otherwise"
-            embedded = with_rest(found, await asyncio.wrap_future(self._lines.read(found.rest)))
-        if found.missing:
-            embedded = doubted(embedded, found.missing)
-        if found.instead_of is None:
-            return [embedded]
-        return [failed_result(found.page, found.instead_of), replace(embedded, rung="layer")]
+            embedded = with_rest(page, await asyncio.wrap_future(self._lines.read(page.rest)))
+        return doubted(embedded, page.missing) if page.missing else embedded
 
 
 # The most typefaces that are remembered; those of a document come close together.

@@ -20,7 +20,7 @@ from storage.types import PageError
 LOGGER = logging.getLogger("ocrbatch")
 
 
-class WholePages(Reader):
+class WholePages(Reader[RenderedPage]):
     """Reads pages with a model.
 
     words: find the words of pages whose model names no places, None where every model does. workers: place them.
@@ -51,15 +51,15 @@ class WholePages(Reader):
         await self._model.ready(alone=alone)
 
     async def read(
-        self, rendered: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+        self, page: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
     ) -> PageResult:
         """Reads a page, and finds its words meanwhile; retry steps go before pages that are read first."""
-        seen = self._seen(rendered)
+        seen = self._seen(page)
         if seen is not None:
-            rendered = replace(rendered, ink=None, seen=())
+            page = replace(page, ink=None, seen=())
             dropped = None if dropped is None else _after(seen, dropped)
-        reading = self._model.read(rendered, dropped, step, is_urgent=step is not None)
-        del rendered  # so that its views are freed once they are encoded
+        reading = self._model.read(page, dropped, step, is_urgent=step is not None)
+        del page  # so that its views are freed once they are encoded
         result = await reading
         return result if seen is None or result.parsed is None else await self._placed(result, seen)
 

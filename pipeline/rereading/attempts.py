@@ -48,7 +48,7 @@ class PutOff:
         return model
 
 
-async def _begun(page: Page, reader: Reader) -> None:
+async def _begun(page: Page, reader: Reader[RenderedPage]) -> None:
     await reader.ready()
 
 
@@ -68,7 +68,7 @@ class Attempts:
         plan: Plan,
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
-        begin: Callable[[Page, Reader], Awaitable[None]] = _begun,
+        begin: Callable[[Page, Reader[RenderedPage]], Awaitable[None]] = _begun,
         waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
         self._waits = waits
@@ -101,7 +101,9 @@ class Attempts:
         if isinstance(outcome, EmbeddedPage):
             taken = await self._plan.layers.read(outcome)
             dropped(outcome.num_bytes)
-            return taken
+            if outcome.instead_of is None:
+                return [taken]
+            return [failed_result(page, outcome.instead_of), replace(taken, rung="layer")]
         if outcome.blank:
             return [blank_result(outcome)]
         reading, num_bytes = self._read(outcome, dropped), outcome.num_bytes

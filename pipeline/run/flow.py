@@ -27,7 +27,7 @@ from pipeline.run.ending import watch
 from pipeline.run.ledger import Ledger
 from pipeline.run.slow_documents import SlowDocuments
 from pipeline.stop import Stop
-from pipeline.types import Page, PageResult, Phase
+from pipeline.types import Page, PageResult, Phase, RenderedPage
 from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -169,7 +169,7 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
-    async def _begin(self, page: Page, reader: Reader, *, alone: bool = False) -> None:
+    async def _begin(self, page: Page, reader: Reader[RenderedPage], *, alone: bool = False) -> None:
         """Marks a page as being read, once its reader has loaded: a crash during loading is not the page's fault."""
         await reader.ready(alone=alone)
         await self._ledger.begin(page, alone=alone)

@@ -22,6 +22,14 @@ TOY = re.search(
 )
 
 
+def toy() -> Any:
+    """The reader of the README."""
+    assert TOY is not None
+    names: dict[str, Any] = {}
+    exec(compile(TOY[1], "README.md", "exec"), names)
+    return names["Darkness"]()
+
+
 def planned(config: Config) -> Plan:
     parts: Any = object()
     lines = None if config.reader == "page" else parts
@@ -49,12 +57,7 @@ def test_without_a_line_reader_the_model_is_first() -> None:
 
 
 def test_the_toy_reader_of_the_readme_reads_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert TOY is not None
-    names: dict[str, Any] = {}
-    exec(compile(TOY[1], "README.md", "exec"), names)
-    monkeypatch.setattr(
-        reader_plan, "READERS", {**READERS, "lines": lambda models, workers: names["Darkness"]()}
-    )
+    monkeypatch.setattr(reader_plan, "READERS", {**READERS, "lines": lambda models, workers: toy()})
     database = str(tmp_path / "a.db")
     values = {"ingest": {"paths": [str(SAMPLES / "letter.png")]}, "store": {"database": database}}
     summary = run_quietly(load(None, [], [("test", values)]))
