@@ -1,7 +1,9 @@
 """Whole runs: how tests start them, slow them down, and look at what they stored."""
 
+import asyncio
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from typing import Any
 
@@ -64,3 +66,13 @@ def read_slowly(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
         return real(self, *args)
 
     monkeypatch.setattr(DeviceSteps, "step", step)
+
+
+def in_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Has a test that is a coroutine run in an event loop of its own."""
+
+    @functools.wraps(test)
+    def run_in_loop(*args: Any, **keys: Any) -> None:
+        asyncio.run(test(*args, **keys))
+
+    return run_in_loop
