@@ -114,27 +114,27 @@ def attention(
     past_key_values: StepCache | None = None,
     **_: object,
 ) -> tuple[Tensor, None]:
-    """Returns the module's attention, [S, Q, D] -> [S, Q, D]; every slot sees its own cached tokens."""
+    """Returns the module's attention, [S, 1, D] -> [S, 1, D]; every slot sees its own cached tokens."""
     assert attention_mask is None
     assert past_key_values is not None
     cache, layer, d = past_key_values, module.layer_idx, module.head_dim
-    S, Q, _width = hidden_states.shape
+    S = len(hidden_states)
     query, key, value = (
-        projection(hidden_states).view(S, Q, -1, d)
+        projection(hidden_states).view(S, 1, -1, d)
         for projection in (module.q_proj, module.k_proj, module.v_proj)
     )
     heads, groups = key.shape[2], module.num_key_value_groups
     cos, sin = position_embeddings
     rotated = torch.empty_like(query)
     keys, values = cache.pool.keys[layer], cache.pool.values[layer]
-    layer_kernels.rotate_append[(S * Q,)](
+    layer_kernels.rotate_append[(S,)](
         query, key, value, cos, sin, rotated, keys, values, cache.plan_SP, cache.plan_SP.stride(0),
-        cos.stride(0), cos.stride(1),
-        Q=Q, H=heads, GROUP=groups, D=d, BLOCK=cache.pool.shape.block_tokens,
+        cos.stride(0),
+        H=heads, GROUP=groups, D=d, BLOCK=cache.pool.shape.block_tokens,
         WIDTH_Q=power_of_two(heads * groups * d), WIDTH=power_of_two(heads * d), num_warps=4,
     )  # fmt: skip
     out = attend_fused(cache, rotated.transpose(1, 2), keys, values, module.scaling)
-    return module.o_proj(out.view(S, Q, -1)), None
+    return module.o_proj(out.view(S, 1, -1)), None
 
 
 def mlp(module: Any, hidden: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """Attends over the block pool, as one of the language model's attention implementations.
 
-Shapes: S slots, Q tokens a slot in one step, H heads of keys, G query heads for each, d width of a head.
+Shapes: S slots, each with one token a step, H heads of keys, G query heads for each, d width of a head.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,6 @@ except ImportError:  # no wheel for this platform
     triton = None
 
 NAME = "ocrbatch_paged"
-MAX_QUERY_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class StepCache:
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
     ) -> tuple[Tensor, Tensor]:
-        """Appends keys and values, [S, H, Q, d]; returns the layer's whole pools, which paged_attention() reads."""
+        """Appends keys and values, [S, H, 1, d]; returns the layer's whole pools, which paged_attention() reads."""
         (append_fused if self.fused else append_plain)(self, keys, values, layer_idx)
         return self.pool.keys[layer_idx], self.pool.values[layer_idx]
 
@@ -96,47 +95,45 @@ class PromptCache:
         return 0
 
 
-def append_plain(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+def append_plain(cache: StepCache, keys_SH1d: Tensor, values_SH1d: Tensor, layer: int) -> None:
     """Appends a step's keys and values to the pool with PyTorch's operators."""
     plan, size = cache.plan_SP.long(), cache.pool.shape.block_tokens
-    positions_SQ = plan[:, :1] + torch.arange(keys_SHQd.shape[2], device=plan.device)
-    blocks_SQ = plan[:, 1:].gather(1, positions_SQ // size)
-    places = (blocks_SQ, slice(None), positions_SQ % size)
-    for pool, states in ((cache.pool.keys[layer], keys_SHQd), (cache.pool.values[layer], values_SHQd)):
+    positions_S1 = plan[:, :1]
+    blocks_S1 = plan[:, 1:].gather(1, positions_S1 // size)
+    places = (blocks_S1, slice(None), positions_S1 % size)
+    for pool, states in ((cache.pool.keys[layer], keys_SH1d), (cache.pool.values[layer], values_SH1d)):
         pool[places] = states.transpose(1, 2).to(pool.dtype)
 
 
-def append_fused(cache: StepCache, keys_SHQd: Tensor, values_SHQd: Tensor, layer: int) -> None:
+def append_fused(cache: StepCache, keys_SH1d: Tensor, values_SH1d: Tensor, layer: int) -> None:
     """Appends a step's keys and values to the pool with one Triton kernel."""
-    S, H, Q, D = keys_SHQd.shape
-    keys, values = _rows_contiguous(keys_SHQd), _rows_contiguous(values_SHQd)
-    paged_kernels.append[(S * Q,)](
+    S, H, _, D = keys_SH1d.shape
+    keys, values = _rows_contiguous(keys_SH1d), _rows_contiguous(values_SH1d)
+    paged_kernels.append[(S,)](
         keys, values, cache.pool.keys[layer], cache.pool.values[layer], cache.plan_SP, cache.plan_SP.stride(0),
-        *keys.stride()[:3], *values.stride()[:3],
-        Q=Q, H=H, D=D, BLOCK=cache.pool.shape.block_tokens, WIDTH=power_of_two(H * D), num_warps=4,
+        *keys.stride()[:2], *values.stride()[:2],
+        H=H, D=D, BLOCK=cache.pool.shape.block_tokens, WIDTH=power_of_two(H * D), num_warps=4,
     )  # fmt: skip
 
 
-def attend_plain(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
-    """Attends with PyTorch's operators, [S, H * G, Q, d] -> [S, Q, H * G, d].
+def attend_plain(cache: StepCache, query_SN1d: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
+    """Attends with PyTorch's operators, [S, H * G, 1, d] -> [S, 1, H * G, d].
 
     Waits for the device, so that only filled blocks are read. A page in a single block is read where it is.
     """
-    Q, groups = query_SNQd.shape[2], query_SNQd.shape[1] // keys.shape[1]
-    if Q == 1 and cache.plan_SP.shape[1] == 2:
-        return _attend_in_place(cache, query_SNQd, keys, values, scale)
-    lengths_S1 = cache.plan_SP[:, :1].long()
-    count = cache.pool.shape.blocks(max(length for length, _ in cache.on_host) + Q)
+    if cache.plan_SP.shape[1] == 2:
+        return _attend_in_place(cache, query_SN1d, keys, values, scale)
+    lengths_S = cache.plan_SP[:, 0].long()
+    count = cache.pool.shape.blocks(max(length for length, _ in cache.on_host) + 1)
     blocks_SB = cache.plan_SP[:, 1 : 1 + count].long()
     gathered = [states[blocks_SB].transpose(1, 2).flatten(2, 3) for states in (keys, values)]
-    if groups > 1:
+    if (groups := query_SN1d.shape[1] // keys.shape[1]) > 1:
         gathered = [states.repeat_interleave(groups, 1) for states in gathered]
-    last_SQ = lengths_S1 + torch.arange(Q, device=lengths_S1.device)
-    seen_SQL = torch.arange(gathered[0].shape[2], device=last_SQ.device) <= last_SQ[:, :, None]
-    out_SNQd = scaled_dot_product_attention(
-        query_SNQd, gathered[0], gathered[1], attn_mask=seen_SQL[:, None], scale=scale
+    seen_SL = torch.arange(gathered[0].shape[2], device=lengths_S.device) <= lengths_S[:, None]
+    out_SN1d = scaled_dot_product_attention(
+        query_SN1d, gathered[0], gathered[1], attn_mask=seen_SL[:, None, None], scale=scale
     )
-    return out_SNQd.transpose(1, 2)
+    return out_SN1d.transpose(1, 2)
 
 
 def _attend_in_place(
@@ -156,31 +153,30 @@ def _attend_in_place(
     return out_S1Nd
 
 
-def attend_fused(cache: StepCache, query_SNQd: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
-    """Attends with Triton kernels, [S, H * G, Q, d] -> [S, Q, H * G, d], contiguous.
+def attend_fused(cache: StepCache, query_SN1d: Tensor, keys: Tensor, values: Tensor, scale: float) -> Tensor:
+    """Attends with Triton kernels, [S, H * G, 1, d] -> [S, 1, H * G, d], contiguous.
 
     Does not wait for the device, and allocates by shapes alone, so that it can be captured.
     """
-    S, N, Q, D = query_SNQd.shape
-    assert Q <= MAX_QUERY_TOKENS
+    S, N, _, D = query_SN1d.shape
     H = keys.shape[1]
     config = cache.config or default_config(S * H)
-    query = _rows_contiguous(query_SNQd)
-    out = torch.empty(S, Q, N, D, dtype=query.dtype, device=query.device)
+    query = _rows_contiguous(query_SN1d)
+    out = torch.empty(S, 1, N, D, dtype=query.dtype, device=query.device)
     partial = weights = out
     if config.splits > 1:
-        partial = torch.empty(config.splits, S, Q, N, D, dtype=torch.float32, device=query.device)
-        weights = torch.empty(config.splits, S, Q, N, dtype=torch.float32, device=query.device)
+        partial = torch.empty(config.splits, S, N, D, dtype=torch.float32, device=query.device)
+        weights = torch.empty(config.splits, S, N, dtype=torch.float32, device=query.device)
     paged_kernels.attend[(S * H, config.splits)](
         query, keys, values, cache.plan_SP, out, partial, weights, scale, cache.plan_SP.stride(0),
-        *query.stride()[:3], S,
-        Q=Q, H=H, GROUP=N // H, D=D, BLOCK=cache.pool.shape.block_tokens,
-        BLOCK_M=max(16, power_of_two(Q * (N // H))), SPLITS=config.splits,
+        *query.stride()[:2], S,
+        H=H, GROUP=N // H, D=D, BLOCK=cache.pool.shape.block_tokens,
+        BLOCK_M=max(16, power_of_two(N // H)), SPLITS=config.splits,
         num_warps=config.num_warps, num_stages=config.num_stages,
     )  # fmt: skip
     if config.splits > 1:
-        paged_kernels.merge[(S * Q * N,)](
-            partial, weights, out, S * Q * N,
+        paged_kernels.merge[(S * N,)](
+            partial, weights, out, S * N,
             D=D, SPLITS=config.splits, PADDED=power_of_two(config.splits), num_warps=1,
         )  # fmt: skip
     return out

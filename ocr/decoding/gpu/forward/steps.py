@@ -7,7 +7,7 @@ tokens, D width.
 from collections import deque
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,6 @@ from ocr.decoding.gpu.forward.pending import NUM_IN_FLIGHT, Landing, Moment, Pen
 from ocr.decoding.gpu.forward.prefill import Prompts, trial_tokens
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 from ocr.decoding.gpu.forward.text_forward import TextForward
-from ocr.decoding.sequence.page_reading import TextReader
 
 # Not cuDNN's, which makes a plan for every length.
 _PREFILL = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
@@ -50,7 +49,7 @@ class DeviceSteps:
 
     def __init__(
         self,
-        model: TextReader,
+        model: Any,
         pool: BlockPool,
         *,
         slots: int,
@@ -183,7 +182,6 @@ class DeviceSteps:
 
     def _step(self, rows: int) -> None:
         plan_SP, tokens_S = self._plan_SP[:rows], self._tokens_S[:rows]
-        hidden_S1D = self._forward.step_states(plan_SP, tokens_S[:, None], plan_SP[:, :1].long())
         logits_SV = self.current[:rows]
-        self._forward.logits_into(hidden_S1D[:, -1], logits_SV)
+        self._forward.logits_into(self._forward.step_states(plan_SP, tokens_S), logits_SV)
         choose_into(logits_SV, tokens_S, self._results_S2[:rows], fused=self.fused)

@@ -1,6 +1,6 @@
 """Runs the text model's forward over the block pool: of whole prompts, and of the rows of a decode step.
 
-Shapes: S rows of Q tokens, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged_kernels: plan), N prompts of L tokens,
+Shapes: S rows of a token, P = 1 + max_blocks (ocr.decoding.gpu.kernels.paged_kernels: plan), N prompts of L tokens,
 D width, T tokens, V vocabulary.
 """
 
@@ -14,7 +14,6 @@ from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, paged_forward
 from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes
-from ocr.decoding.sequence.page_reading import TextReader
 
 
 class TextForward:
@@ -26,7 +25,7 @@ class TextForward:
 
     def __init__(
         self,
-        model: TextReader,
+        model: Any,
         pool: BlockPool,
         *,
         fused: bool,
@@ -57,12 +56,12 @@ class TextForward:
         positions = torch.arange(prompts_NLD.shape[1], device=prompts_NLD.device)[None]
         return self._forward(prompts_NLD, positions, PromptCache(self._pool, blocks_NB), None)[:, -1]
 
-    def step_states(self, plan_SP: Tensor, ids_SQ: Tensor, positions_SQ: Tensor) -> Tensor:
-        """Returns the hidden states of a step, [S, Q, D]."""
-        embeds_SQD = self._language.get_input_embeddings()(ids_SQ)
+    def step_states(self, plan_SP: Tensor, ids_S: Tensor) -> Tensor:
+        """Returns the hidden states of a step, [S, D]."""
+        embeds_S1D = self._language.get_input_embeddings()(ids_S[:, None])
         cache = StepCache(self._pool, plan_SP, fused=self._fused)
-        with fused_layers(self._language) if self._fuses(ids_SQ.numel()) else nullcontext():
-            return self._forward(embeds_SQD, positions_SQ, cache, cache)
+        with fused_layers(self._language) if self._fuses(len(ids_S)) else nullcontext():
+            return self._forward(embeds_S1D, plan_SP[:, :1].long(), cache, cache)[:, -1]
 
     def logits_into(self, hidden_TD: Tensor, logits_TV: Tensor) -> None:
         """Writes the tokens' logits into a tensor of their shape."""

@@ -23,44 +23,43 @@ def rms_norm(x, weight, out, x_s, eps, D: tl.constexpr, WIDTH: tl.constexpr):
 
 @triton.jit
 def rotate_append(
-    query, new_keys, new_values, cos, sin, out, keys, values, plan, plan_s, cos_s, cos_t,
-    Q: tl.constexpr, H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
+    query, new_keys, new_values, cos, sin, out, keys, values, plan, plan_s, cos_s,
+    H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
     WIDTH_Q: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Applies rotary positions to one token's queries and keys a program; writes its keys and values into the pool.
 
-    query, out: [S, Q, H * GROUP, D], new_keys, new_values: [S, Q, H, D], contiguous. cos, sin: [S, Q, D], strided.
+    query, out: [S, H * GROUP, D], new_keys, new_values: [S, H, D], contiguous. cos, sin: [S, D], strided.
     WIDTH_Q, WIDTH: the powers of two that hold all heads of queries and of keys. The rest:
     ocr.decoding.gpu.kernels.paged_kernels.append.
     """
-    token = tl.program_id(0).to(tl.int64)
-    slot, t = token // Q, token % Q
-    position = tl.load(plan + slot * plan_s) + t
+    slot = tl.program_id(0).to(tl.int64)
+    position = tl.load(plan + slot * plan_s)
     block = tl.load(plan + slot * plan_s + 1 + position // BLOCK).to(tl.int64)
-    cos += slot * cos_s + t * cos_t
-    sin += slot * cos_s + t * cos_t
+    cos += slot * cos_s
+    sin += slot * cos_s
     at = tl.arange(0, WIDTH_Q)
     real = at < H * GROUP * D
     d = at % D
     other = at - d + (d + D // 2) % D
     sign = tl.where(d < D // 2, -1.0, 1.0)
-    base = query + token * (H * GROUP * D)
+    base = query + slot * (H * GROUP * D)
     rotated = tl.load(base + at, mask=real, other=0.0).to(tl.float32) * tl.load(cos + d).to(tl.float32)
     turned = tl.load(base + other, mask=real, other=0.0).to(tl.float32) * sign
     rotated += turned * tl.load(sin + d).to(tl.float32)
-    tl.store(out + token * (H * GROUP * D) + at, rotated.to(out.dtype.element_ty), mask=real)
+    tl.store(out + slot * (H * GROUP * D) + at, rotated.to(out.dtype.element_ty), mask=real)
     at = tl.arange(0, WIDTH)
     real = at < H * D
     head, d = at // D, at % D
     other = at - d + (d + D // 2) % D
     sign = tl.where(d < D // 2, -1.0, 1.0)
-    base = new_keys + token * (H * D)
+    base = new_keys + slot * (H * D)
     rotated = tl.load(base + at, mask=real, other=0.0).to(tl.float32) * tl.load(cos + d).to(tl.float32)
     turned = tl.load(base + other, mask=real, other=0.0).to(tl.float32) * sign
     rotated += turned * tl.load(sin + d).to(tl.float32)
     target = (block * H + head) * (BLOCK * D) + position % BLOCK * D + d
     tl.store(keys + target, rotated.to(keys.dtype.element_ty), mask=real)
-    value = tl.load(new_values + token * (H * D) + at, mask=real)
+    value = tl.load(new_values + slot * (H * D) + at, mask=real)
     tl.store(values + target, value, mask=real)
 
 

@@ -2,9 +2,8 @@
 """Triton kernels of a decode step over the block pool (ocr.decoding.gpu.forward.block_pool).
 
 plan: int32 [S, 1 + max_blocks], row stride plan_s: a row's tokens in the cache, then its block table.
-keys, values: [blocks, H, BLOCK, D], contiguous, in the model's number format. Q tokens a row come after the
-cached ones; token t is at position length + t, and sees all positions up to its own. A row of length 0 and block 0
-is padding.
+keys, values: [blocks, H, BLOCK, D], contiguous, in the model's number format. A row's new token comes after the
+cached ones, at position length, and sees all positions up to its own. A row of length 0 and block 0 is padding.
 Source of the split: Flash-Decoding (Dao et al. 2023), https://crfm.stanford.edu/2023/10/12/flashdecoding.html
 """
 
@@ -17,37 +16,36 @@ NOTHING = tl.constexpr(float("-inf"))
 
 @triton.jit
 def append(
-    new_keys, new_values, keys, values, plan, plan_s, ks, kh, kt, vs, vh, vt,
-    Q: tl.constexpr, H: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+    new_keys, new_values, keys, values, plan, plan_s, ks, kh, vs, vh,
+    H: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
-    """Writes one token's keys and values of all heads into its block a program. new_*: [S, H, Q, D], strided.
+    """Writes one token's keys and values of all heads into its block a program. new_*: [S, H, D], strided.
 
     WIDTH: the power of two that holds H * D.
     """
-    slot = (tl.program_id(0) // Q).to(tl.int64)
-    t = tl.program_id(0) % Q
-    position = tl.load(plan + slot * plan_s) + t
+    slot = tl.program_id(0).to(tl.int64)
+    position = tl.load(plan + slot * plan_s)
     block = tl.load(plan + slot * plan_s + 1 + position // BLOCK).to(tl.int64)
     at = tl.arange(0, WIDTH)
     head, d = at // D, at % D
     real = at < H * D
     target = (block * H + head) * (BLOCK * D) + position % BLOCK * D + d
-    key = tl.load(new_keys + slot * ks + head * kh + t * kt + d, mask=real)
+    key = tl.load(new_keys + slot * ks + head * kh + d, mask=real)
     tl.store(keys + target, key, mask=real)
-    value = tl.load(new_values + slot * vs + head * vh + t * vt + d, mask=real)
+    value = tl.load(new_values + slot * vs + head * vh + d, mask=real)
     tl.store(values + target, value, mask=real)
 
 
 @triton.jit
 def attend(
-    query, keys, values, plan, out, partial, weights, scale, plan_s, qs, qh, qt, num_slots,
-    Q: tl.constexpr, H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
+    query, keys, values, plan, out, partial, weights, scale, plan_s, qs, qh, num_slots,
+    H: tl.constexpr, GROUP: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr,
     BLOCK_M: tl.constexpr, SPLITS: tl.constexpr,
 ):  # fmt: skip
-    """Attends for one slot and key head, with all Q * GROUP query rows, over one of SPLITS runs of blocks a program.
+    """Attends for one slot and key head, with all GROUP query rows, over one of SPLITS runs of blocks a program.
 
-    query: [S, H * GROUP, Q, D], strided. out: [S, Q, H * GROUP, D], written if SPLITS is 1; else partial: fp32
-    [SPLITS, S, Q, H * GROUP, D] and weights: fp32, the same without D, each run's log2 of summed weights (-inf
+    query: [S, H * GROUP, D], strided. out: [S, H * GROUP, D], written if SPLITS is 1; else partial: fp32
+    [SPLITS, S, H * GROUP, D] and weights: fp32, the same without D, each run's log2 of summed weights (-inf
     where a run is empty), for merge(). Query rows are padded to BLOCK_M, the least a matrix instruction takes;
     that costs nothing, as the time goes into reading keys and values once.
     """
@@ -56,20 +54,16 @@ def attend(
     split = tl.program_id(1)
     plan += slot * plan_s
     length = tl.load(plan)
-    total = length + Q
-    blocks = (total + BLOCK - 1) // BLOCK
+    blocks = length // BLOCK + 1
     run = (blocks + SPLITS - 1) // SPLITS
     first = split * run
     last = tl.minimum(first + run, blocks)
     m = tl.arange(0, BLOCK_M)
-    t = m // GROUP
     head_m = head * GROUP + m % GROUP
-    real = m < Q * GROUP
+    real = m < GROUP
     d = tl.arange(0, D)
     j = tl.arange(0, BLOCK)
-    rows = tl.load(
-        query + slot * qs + (head_m * qh + t * qt)[:, None] + d[None, :], mask=real[:, None], other=0.0
-    )
+    rows = tl.load(query + slot * qs + (head_m * qh)[:, None] + d[None, :], mask=real[:, None], other=0.0)
     peak = tl.full([BLOCK_M], NOTHING, tl.float32)
     share = tl.zeros([BLOCK_M], tl.float32)
     sums = tl.zeros([BLOCK_M, D], tl.float32)
@@ -79,23 +73,21 @@ def attend(
         key = tl.load(keys + base + j[:, None] * D + d[None, :])
         score = tl.dot(rows, tl.trans(key), input_precision="ieee") * (scale * LOG2_E)
         n = b * BLOCK + j
-        score = tl.where(n[None, :] <= (length + t)[:, None], score, NOTHING)
+        score = tl.where(n[None, :] <= length, score, NOTHING)
         higher = tl.maximum(peak, tl.max(score, 1))
-        # A run whose first positions are all in a row's future has no peak yet.
-        known = tl.where(higher == NOTHING, 0.0, higher)
-        weight = tl.exp2(score - known[:, None])
-        decay = tl.exp2(peak - known)
+        weight = tl.exp2(score - higher[:, None])
+        decay = tl.exp2(peak - higher)
         share = share * decay + tl.sum(weight, 1)
         value = tl.load(values + base + j[:, None] * D + d[None, :])
         sums = sums * decay[:, None] + tl.dot(weight.to(value.dtype), value, input_precision="ieee")
         peak = higher
     some = tl.where(share > 0.0, share, 1.0)
     mean = sums / some[:, None]
-    entry = (slot * Q + t) * (H * GROUP) + head_m
+    entry = slot * (H * GROUP) + head_m
     if SPLITS == 1:
         tl.store(out + entry[:, None] * D + d[None, :], mean.to(out.dtype.element_ty), mask=real[:, None])
     else:
-        entry += split.to(tl.int64) * num_slots * (Q * H * GROUP)
+        entry += split.to(tl.int64) * num_slots * (H * GROUP)
         tl.store(partial + entry[:, None] * D + d[None, :], mean, mask=real[:, None])
         tl.store(weights + entry, tl.where(share > 0.0, peak + tl.log2(some), NOTHING), mask=real)
 

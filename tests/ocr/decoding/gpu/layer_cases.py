@@ -10,26 +10,26 @@ from tests.ocr.tiny_reader import RandomReader
 
 
 def one_step(
-    reader: RandomReader, *, fused: bool, layers: bool, tokens: int, lengths: tuple[int, ...]
+    reader: RandomReader, *, fused: bool, layers: bool, lengths: tuple[int, ...]
 ) -> tuple[Tensor, BlockPool]:
-    """A step of `tokens` tokens a slot over random caches of these lengths: hidden states [S, Q, D], and the cache."""
+    """A step over random caches of these lengths: hidden states [S, 1, D], and the cache."""
     model, weight = reader.language_model, reader.lm_head.weight
     shape = PoolShape.of(model, weight.dtype, 16)
-    most = shape.blocks(max(lengths) + tokens)
+    most = shape.blocks(max(lengths) + 1)
     pool = BlockPool(shape, (1 + most * len(lengths)) * shape.block_bytes, weight.device)
     generator = torch.Generator().manual_seed(0)
     for states in (*pool.keys, *pool.values):
         states.copy_(torch.randn(states.shape, generator=generator))
     blocks = 1 + torch.randperm(most * len(lengths), generator=generator).view(len(lengths), most)
     plan = torch.cat((torch.tensor(lengths)[:, None], blocks), 1).int().to(weight.device)
-    embeds = torch.randn(len(lengths), tokens, 64, generator=generator).to(weight)
+    embeds = torch.randn(len(lengths), 1, 64, generator=generator).to(weight)
     cache = StepCache(pool, plan, fused=fused)
 
     def run() -> Tensor:
         with paged_forward(model.config):
             hidden: Tensor = model(
                 inputs_embeds=embeds,
-                position_ids=plan[:, :1].long() + torch.arange(tokens, device=weight.device),
+                position_ids=plan[:, :1].long(),
                 attention_mask={"full_attention": None},
                 past_key_values=cache,
                 use_cache=True,

@@ -14,7 +14,7 @@ from tests.interpreter import not_interpreted
 
 pytestmark = not_interpreted  # the interpreter compiles nothing
 SHARED_BYTES = 227 * 1024  # that one program may use on an H200
-ATTEND = {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "BLOCK_M": 16}
+ATTEND = {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "BLOCK_M": 16}
 PRODUCT = {"D": 1280, "INNER": 896, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}
 FEW = {**PRODUCT, "BLOCK_M": 16, "BLOCK_N": 32, "BLOCK_K": 128}
 PAIRS = {"E": 64, "PADDED": 64, "K": 6}
@@ -25,28 +25,20 @@ SMALL = {**TILES, "BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 64, "num_warps": 4}
 CASES: list[tuple[Any, str, dict[str, int]]] = [
     (
         paged_kernels.append,
-        "bf16 bf16 bf16 bf16 int i i i i i i i",
-        {"Q": 1, "H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048},
+        "bf16 bf16 bf16 bf16 int i i i i i",
+        {"H": 10, "D": 128, "BLOCK": 64, "WIDTH": 2048},
     ),
-    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 1}),
-    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "SPLITS": 32}),
-    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 16, "SPLITS": 2}),
-    (paged_kernels.attend, "float float float int float float float f i i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
-    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 4, "SPLITS": 1}),
-    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i i", {**ATTEND, "Q": 8, "SPLITS": 8}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i", {**ATTEND, "SPLITS": 1}),
+    (paged_kernels.attend, "bf16 bf16 bf16 int bf16 float float f i i i i", {**ATTEND, "SPLITS": 32}),
+    (paged_kernels.attend, "float float float int float float float f i i i i", {**ATTEND, "D": 16, "SPLITS": 2}),
     (paged_kernels.merge, "float float bf16 i", {"D": 128, "SPLITS": 32, "PADDED": 32}),
     (paged_kernels.likeliest_parts, "bf16 float int float i i", {"PARTS": 16, "BLOCK": 2048, "PART": 8192}),
     (paged_kernels.likeliest, "float int float long float i", {"PARTS": 16, "PADDED": 16}),
     (layer_kernels.rms_norm, "bf16 bf16 bf16 i f", {"D": 1280, "WIDTH": 2048}),
     (
         layer_kernels.rotate_append,
-        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i i",
-        {"Q": 1, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
-    ),
-    (
-        layer_kernels.rotate_append,
-        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i i",
-        {"Q": 8, "H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
+        "bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 int i i",
+        {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "WIDTH_Q": 2048, "WIDTH": 2048},
     ),
     (layer_kernels.silu_product, "bf16 bf16 bf16 i", {"BLOCK": 1024}),
     (layer_kernels.route, "bf16 bf16 long float i f", {"D": 1280, "E": 64, "K": 6, "PADDED": 64, "BLOCK": 128}),
