@@ -122,7 +122,9 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
-        return self._begin(read_task, rendered, partial(_failed, rendered.without_views()), self._address())
+        return self._begin(
+            "read_lines", rendered, partial(_failed, rendered.without_views()), self._address()
+        )
 
     def _address(self) -> str:
         """Returns where the networks of the next page are served, on all GPUs in turn; "" while they are on none."""
@@ -141,7 +143,7 @@ class LineReaders(TaskPool):
         The future raises WorkersError where no process can be started.
         """
         only = replace(rendered, views=PageViews.none(rendered.views.grid), text_layer=None, layer=None)
-        return self._begin(words_task, only, partial(_no_words, rendered.page))
+        return self._begin("find_words", only, partial(_no_words, rendered.page))
 
     def samples(self, samples: tuple[FontSample, ...]) -> Future[list[str]]:
         """Returns the future of what is read in words of a text layer; of each "" where that fails.
@@ -153,18 +155,19 @@ class LineReaders(TaskPool):
             LOGGER.debug("samples could not be read", exc_info=error)
             return [""] * len(samples)
 
-        return self._begin(samples_task, samples, failed)
+        return self._begin("read_samples", samples, failed)
 
     def _begin(
         self,
-        task: Callable[[Shared, str], Result],
+        name: str,
         value: RenderedPage | tuple[FontSample, ...],
         failed: Callable[[BaseException], Result],
         address: str = "",
     ) -> Future[Result]:
+        """Begins to run a function of pipeline.stages.read_lines, of this name, in a process."""
         self._is_started = True
         shared = (share if self.arena is None else self.arena.share)(value)
-        future = self._submit(task, (shared, address), _LIMIT_S, failed, None, self.meter)
+        future = self._submit(run_task, (name, shared, address), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
         future.add_done_callback(lambda _, kept=value: self._has_read.set())  # type: ignore[misc]
         return future
@@ -231,32 +234,11 @@ def _begin_process(folder: str, memory_bytes: int | None, niceness: int, address
     limit_process(memory_bytes)
 
 
-def read_task(shared: Shared, address: str) -> PageResult:
-    """Returns the page's result. shared: a RenderedPage. address: where the networks are served by now, or ""."""
-    from pipeline.stages.read_lines import read_lines
+def run_task(name: str, shared: Shared, address: str) -> Any:
+    """Returns what a function of pipeline.stages.read_lines makes of a value. address: of the networks, or ""."""
+    from pipeline.stages import read_lines
 
-    rendered: RenderedPage = shared.open()
-    return read_lines(rendered, _reader(address))
-
-
-def samples_task(shared: Shared, address: str) -> list[str]:
-    """Returns what is read in samples of typefaces. shared: a tuple of FontSample."""
-    from pipeline.stages.read_lines import read_samples
-
-    samples: tuple[FontSample, ...] = shared.open()
-    return read_samples(samples, _reader(address))
-
-
-def words_task(shared: Shared, address: str) -> SeenWords:
-    """Returns the words seen on the page. shared: a RenderedPage with ink."""
-    from pipeline.stages.read_lines import find_words
-
-    rendered: RenderedPage = shared.open()
-    return find_words(rendered, _reader(address))
-
-
-def _reader(address: str) -> "LineReader":
-    return _loaded(address or _ADDRESS[0])
+    return getattr(read_lines, name)(shared.open(), _loaded(address or _ADDRESS[0]))
 
 
 @functools.cache

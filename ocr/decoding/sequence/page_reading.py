@@ -119,24 +119,12 @@ def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
     return _BY_KIND[kind]
 
 
-class TextReader(Protocol):
-    """The part of ocr.model.deepseek_ocr.OcrModel that decoding needs."""
-
-    @property
-    def language_model(self) -> Any:
-        """The decoder, transformers' UnlimitedOcrTextModel."""
-
-    @property
-    def lm_head(self) -> Any:
-        """The projection to logits, [D] -> [V]."""
-
-
 class Loaded(Protocol):
     """The part of ocr.checkpoints.checkpoint.LoadedModel that decoding needs."""
 
     @property
-    def model(self) -> TextReader:
-        """The language model and its output head."""
+    def model(self) -> Any:
+        """ocr.model.deepseek_ocr.OcrModel, or what has its language_model and lm_head, [D] -> [V]."""
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -10,7 +10,6 @@ from ocr.decoding.requests import PageRequest
 from pipeline.config.schema import DecodeConfig
 from pipeline.device.faults import page_error
 from pipeline.device.threads.handover import Handover
-from pipeline.device.threads.streams import own_stream
 from pipeline.device.tickets import Ticket
 from pipeline.errors import PipelineError
 from pipeline.meter import Meter
@@ -19,7 +18,6 @@ from pipeline.stages.decode import page_settings
 from pipeline.stages.encode import encode
 
 if TYPE_CHECKING:
-    from ocr.families.page_model import PageModel
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -35,7 +33,6 @@ class EncoderLoop:
 
     def __init__(
         self,
-        loaded: "PageModel",
         encoder: "RunEncoder",
         config: DecodeConfig,
         *,
@@ -44,7 +41,7 @@ class EncoderLoop:
         most: int,
     ) -> None:
         self.meter = Meter()
-        self._loaded, self._encoder, self._config = loaded, encoder, config
+        self._encoder, self._config = encoder, config
         self._incoming, self._outgoing = incoming, outgoing
         self._most = most
         self._using = threading.Lock()
@@ -53,17 +50,16 @@ class EncoderLoop:
     def run(self) -> None:
         """Encodes until the queue is over. Raises: DeviceLostError."""
         self.meter.start()
-        with own_stream(self._loaded.device):
-            while not self._incoming.is_over:
-                if tickets := self._next():
-                    encoded = self._encoded(tickets)
-                    self._computing = ()
-                    self._hand_on(encoded)
+        while not self._incoming.is_over:
+            if tickets := self._next():
+                encoded = self._encoded(tickets)
+                self._computing = ()
+                self._hand_on(encoded)
         self.meter.stop()
 
     def let_go(self) -> None:
         """Drops the model, once the thread has ended; the meter stays."""
-        del self._loaded, self._encoder
+        del self._encoder
 
     @property
     def is_waiting(self) -> bool:

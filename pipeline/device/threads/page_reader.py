@@ -237,7 +237,7 @@ class PageReader:
     def _read_all(self, loaded: "PageModel", encoder: "RunEncoder") -> None:
         from pipeline.device.sizes import encode_pages
         from pipeline.device.threads.encoder_thread import EncoderLoop
-        from pipeline.device.threads.streams import try_device
+        from pipeline.device.threads.streams import own_stream, try_device
 
         watch = Stopwatch()
         with watch.measure():
@@ -245,18 +245,18 @@ class PageReader:
             with before_any_page():
                 try_device(loaded.device)
         self._encoding = EncoderLoop(
-            loaded,
             encoder,
             self._config.decode,
             incoming=self._rendered,
             outgoing=self._encoded,
-            most=encode_pages(self._config, _device(loaded)) * encoder.num_ranks,
+            most=encode_pages(self._config, loaded.device.type) * encoder.num_ranks,
         )
         self._encoding.meter.add("busy", watch.seconds)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.set_result(None)
         try:
-            self._encoding.run()
+            with own_stream(loaded.device):
+                self._encoding.run()
         except BaseException as error:
             self._fail(error)  # at once, not only after the decoder has read its pages
         finally:
@@ -265,47 +265,39 @@ class PageReader:
 
     def _decode_all(self, loaded: "PageModel") -> None:
         """Runs the decoder's thread."""
-        from pipeline.device.startup.loading import threads_each
-        from pipeline.device.threads.streams import own_stream, share_cpus
+        from pipeline.device.sizes import decode_slots, kv_bytes
+        from pipeline.device.startup.loading import open_paged, threads_each
+        from pipeline.device.threads.decoder_thread import DecoderLoop
+        from pipeline.device.threads.streams import own_stream, share_cpus, try_device
 
-        device = loaded.device
+        encoding, device = self._encoding, loaded.device
+        assert encoding is not None
         share_cpus(device, self._config.threads or threads_each())
         with own_stream(device):
-            self._decode(loaded)
-
-    def _decode(self, loaded: "PageModel") -> None:
-        from pipeline.device.sizes import decode_slots, kv_bytes
-        from pipeline.device.startup.loading import open_paged
-        from pipeline.device.threads.decoder_thread import DecoderLoop
-        from pipeline.device.threads.streams import try_device
-
-        encoding = self._encoding
-        assert encoding is not None
-        on_cpu = _device(loaded) == "cpu"
-        watch = Stopwatch()
-        with watch.measure():
-            paged = open_paged(loaded, self._config)
-            with before_any_page():
-                try_device(loaded.device)
-        self._decoding = DecoderLoop(
-            loaded,
-            paged,
-            prompt=self._config.decode.prompt or loaded.prompt,
-            slots=decode_slots(self._config, _device(loaded)),
-            kv_bytes=kv_bytes(_device(loaded)),
-            incoming=self._encoded,
-            free_memory=encoding.release,
-            may_gather=lambda: on_cpu and not encoding.is_waiting,
-        )
-        self._decoding.meter.add("busy", watch.seconds)
-        if self._closing.is_set():
-            self._decoding.abandon()
-        self._decodes.set_result(None)
-        try:
-            self._decoding.run()
-        finally:
-            if paged is not None:
-                paged.close()
+            watch = Stopwatch()
+            with watch.measure():
+                paged = open_paged(loaded, self._config)
+                with before_any_page():
+                    try_device(device)
+            self._decoding = DecoderLoop(
+                loaded,
+                paged,
+                prompt=self._config.decode.prompt or loaded.prompt,
+                slots=decode_slots(self._config, device.type),
+                kv_bytes=kv_bytes(device.type),
+                incoming=self._encoded,
+                free_memory=encoding.release,
+                may_gather=lambda: device.type == "cpu" and not encoding.is_waiting,
+            )
+            self._decoding.meter.add("busy", watch.seconds)
+            if self._closing.is_set():
+                self._decoding.abandon()
+            self._decodes.set_result(None)
+            try:
+                self._decoding.run()
+            finally:
+                if paged is not None:
+                    paged.close()
 
     def _fail(self, error: BaseException) -> None:
         """Ends the run with the first error that is passed here."""
@@ -331,10 +323,6 @@ class PageReader:
         self._threads.append(thread)
         thread.start()
         return thread
-
-
-def _device(loaded: "PageModel") -> str:
-    return loaded.device.type
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:

@@ -15,7 +15,7 @@ from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
 from pipeline.types import Kind, PageResult
-from tests.pipeline.device.fakes import FakeEncoder, loaded_reader, rendered, tokens
+from tests.pipeline.device.fakes import FakeEncoder, rendered, tokens
 from tests.pipeline.runs import WAIT_S, wait_until
 
 OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
@@ -30,7 +30,6 @@ class Encoding:
         self.outgoing: Handover[Ticket] = Handover(out_bytes)
         loop_encoder: Any = encoder
         self.loop = EncoderLoop(
-            loaded_reader(),
             loop_encoder,
             DecodeConfig(),
             incoming=self.incoming,
