@@ -15,7 +15,7 @@ from encoders.views import UInt8Array
 from ocr.imaging.ink import contrast_of, print_in
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.profiles import Floats
-from ocr.orientation.line_samples import chosen, find_places, reduced, windows
+from ocr.orientation.line_samples import pieces, reduced
 from ocr.orientation.net import shipped
 
 Angle = Literal[0, 90, 180, 270]
@@ -79,13 +79,9 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
     """Returns the evidence of up to num_pieces pieces of the page, and as many of it on its side. grey: mode L."""
     contrast = contrast_of(grey, ORIENTATION_INK)
     ink = print_in(contrast, ORIENTATION_INK)
-    pieces = []
-    for quarter_turns in (0, -1):
-        frame = np.ascontiguousarray(np.rot90(contrast, quarter_turns))
-        places = find_places(np.ascontiguousarray(np.rot90(ink, quarter_turns)))
-        pieces.append(windows(frame, chosen(places, num_pieces)))
-    probabilities = np.exp(shipped().log_odds(np.concatenate(pieces)))
-    level, upright = probabilities[: len(pieces[0])], probabilities[len(pieces[0]) :]
+    found = [pieces(contrast, ink, num_pieces, quarter_turns) for quarter_turns in (0, -1)]
+    probabilities = np.exp(shipped().log_odds(np.concatenate(found)))
+    level, upright = probabilities[: len(found[0])], probabilities[len(found[0]) :]
     # For the page on its side, turned clockwise: upright text there needs 90 degrees, upside-down text 270.
     said = [_said(*of) for of in ((level, 0), (upright, 0), (level, 1), (upright, 1))]
     return Evidence(
@@ -98,10 +94,10 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
 def shows_words(pixels: UInt8Array) -> bool:
     """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
     contrast = contrast_of(reduced(pixels, _COARSE_PX), ORIENTATION_INK)
-    places = chosen(find_places(print_in(contrast, ORIENTATION_INK)), _FEW)
-    if not len(places):
+    found = pieces(contrast, print_in(contrast, ORIENTATION_INK), _FEW)
+    if not len(found):
         return False
-    probabilities = np.exp(shipped().log_odds(windows(contrast, places)))
+    probabilities = np.exp(shipped().log_odds(found))
     num_clear = int(np.count_nonzero(probabilities[:, :2].max(axis=1) > _CLEAR))
     return num_clear >= max(1.0, _SOME * len(probabilities))
 

@@ -47,6 +47,12 @@ def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
     return picture_of(pixels, round(max(pixels.shape) / side_px)).convert("L")
 
 
+def pieces(contrast: UInt8Array, ink: Mask, count: int, quarter_turns: int = 0) -> Floats:
+    """Returns at most count pieces of a page that is turned counterclockwise first, as `windows` does."""
+    places = chosen(find_places(np.ascontiguousarray(np.rot90(ink, quarter_turns))), count)
+    return windows(np.ascontiguousarray(np.rot90(contrast, quarter_turns)), places)
+
+
 def find_places(ink: Mask) -> Places:
     """Returns the places of possible pieces of level lines. ink: [H, W] bool."""
     height, width = ink.shape

@@ -23,7 +23,7 @@ from encoders.views import UInt8Array
 from ocr.imaging.ink import contrast_of, print_in
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
-from ocr.orientation.line_samples import chosen, find_places, windows
+from ocr.orientation.line_samples import pieces
 from ocr.orientation.net import FIRST, SECOND
 from ocr.training.augment.degrade import degraded_page
 from ocr.training.pages.compose import composed
@@ -113,8 +113,7 @@ def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[U
     contrast = contrast_of(image, ORIENTATION_INK)
     ink = print_in(contrast, ORIENTATION_INK)
     for quarter in range(2):
-        places = find_places(np.ascontiguousarray(np.rot90(ink, quarter)))
-        found = windows(np.ascontiguousarray(np.rot90(contrast, quarter)), chosen(places, _PIECES))
+        found = pieces(contrast, ink, _PIECES, quarter)
         total = (turns + quarter) % 4
         if total == 2:
             found = found[:, ::-1, ::-1]

@@ -58,13 +58,12 @@ class ImageReader:
             width_px=pixels.shape[1],
             height_px=pixels.shape[0],
             pixels=pixels,
-            grid=(1, 1),
             dpi=dpi,
             blank=blank,
             render_s=time.perf_counter() - start,
             rotation_deg=angle_deg,
         )
-        (rendered,) = tile([page], TileSettings(lines=True))
+        rendered = tile(page, TileSettings(lines=True))
         result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
         return of_result(_turned_back(judged(result, below=self._below)))
 

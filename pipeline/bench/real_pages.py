@@ -44,10 +44,11 @@ def _rendered(paths: Sequence[str], layout: TileSettings) -> Generator[RenderedP
     with closing(OpenDocuments()) as documents:
         for page in _pages(paths):
             try:
-                images = render([page], RenderSettings(), layout, documents)
+                image = render(page, RenderSettings(), layout, documents)
             except (DocumentError, PageRenderError, OSError):
                 continue
-            yield from (ready for ready in tile(images, layout) if not ready.blank)
+            if not image.blank:
+                yield tile(image, layout)
 
 
 def _pages(paths: Sequence[str]) -> Iterator[Page]:

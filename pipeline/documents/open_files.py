@@ -1,6 +1,7 @@
 """Keeps the file that a worker is reading open. Never imports torch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pipeline.documents import images, pdf, sniff
@@ -19,38 +20,48 @@ class OpenDocuments:
         self._document: Any = None
         self._content: Content | None = None
 
-    def get(self, page: Page, passwords: Sequence[str] = ()) -> Any:
-        """Returns the pymupdf document, Pillow image or video of the page, checked to be the file that was hashed.
+    @contextmanager
+    def opened(self, page: Page, passwords: Sequence[str] = ()) -> Iterator[Any]:
+        """Yields the pymupdf document, Pillow image or video of the page, checked to be the file that was hashed.
 
-        MuPDF's warnings from here on are about this page (pipeline.documents.damage.complaints).
-        Raises: DocumentError, PageRenderError, OSError.
+        So it is again after the block. MuPDF's warnings within it are about this page
+        (pipeline.documents.damage.complaints). Raises: DocumentError, PageRenderError, OSError.
         """
-        if self._key != (page.path, page.sha256):
-            self.close()
-            self._content = FrameContent(page) if page.frames else Content(page)
-            try:
-                self._document = _open(page, passwords)
-                self._content.check_path()
-            except BaseException:
-                self.close()
-                raise
-            self._key = (page.path, page.sha256)
-        complaints.forget()
-        return self._document
-
-    def check(self) -> None:
-        """Checks, after a page was drawn, that its file is still what was hashed. Raises: PageRenderError."""
         try:
-            if self._content is not None:
+            if self._key != (page.path, page.sha256):
+                self.close()
+                with self._closed_on_error():
+                    self._content = FrameContent(page) if page.frames else Content(page)
+                    self._document = _open(page, passwords)
+                    self._content.check_path()
+                self._key = (page.path, page.sha256)
+            assert self._content is not None, "it is open"
+            if page.kind == "pdf":
+                complaints.forget()
+            yield self._document
+            with self._closed_on_error():  # what a parser holds of a changed file is useless
                 self._content.check()
+        finally:
+            if self._document is not None and self._is_used_up(page):
+                self.close()
+
+    @contextmanager
+    def _closed_on_error(self) -> Iterator[None]:
+        try:
+            yield
         except BaseException:
-            self.close()  # what a parser holds of a changed file is useless
+            self.close()
             raise
 
-    def close_if_damaged(self) -> None:
-        """Closes a PDF that MuPDF complained of: it keeps fonts and pictures, and would not complain of them again."""
-        if complaints.suspicions(complaints.said()):
-            self.close()
+    def _is_used_up(self, page: Page) -> bool:
+        """Returns whether a document cannot be drawn from again as it is.
+
+        The pixels of a file's only picture are turned in place. Of a PDF that MuPDF complained of it keeps fonts and
+        pictures, and would not complain again.
+        """
+        if page.kind == "pdf":
+            return bool(complaints.suspicions(complaints.said()))
+        return page.kind == "video" or getattr(self._document, "n_frames", 1) == 1
 
     def close(self) -> None:
         """Closes the file, if one is open."""

@@ -7,6 +7,7 @@ the direction of its lines tells; elsewhere the pixels do (ocr.orientation).
 
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pymupdf
@@ -48,14 +49,14 @@ def declared(document: Any, index: int, settings: RenderSettings) -> Orientation
 
 
 def seen(pixels: UInt8Array, settings: RenderSettings, *, blank: bool) -> Orientation:
-    """Returns a page's orientation by its pixels. pixels: [H, W, 3] uint8."""
-    return Orientation() if blank or settings.orientation == "off" else detect(pixels)
+    """Returns a page's orientation by its pixels: with "runner_up" the second choice, if there is one.
 
-
-def taken(found: Orientation, settings: RenderSettings) -> Angle:
-    """Returns the rotation to read a page with: with "runner_up" the second choice, if there is one."""
-    second = found.runner_up_deg if settings.orientation == "runner_up" else None
-    return found.angle_deg if second is None else second
+    pixels: [H, W, 3] uint8.
+    """
+    found = Orientation() if blank or settings.orientation == "off" else detect(pixels)
+    if settings.orientation == "runner_up" and found.runner_up_deg is not None:
+        return replace(found, angle_deg=found.runner_up_deg)
+    return found
 
 
 def angle_of(x: float, y: float) -> Angle | None:

@@ -105,12 +105,8 @@ def _drawn(
     """Returns the page upright. look: how large a PDF's is drawn at least; None for as large as figures are cut of."""
     if page.kind == "video" and os.path.isdir(page.path):
         raise PageRenderError("unreadable", "frames in a folder are not drawn here")
-    document = documents.get(page, settings.passwords)
-    picture = planes.picture_of(_pixels(page, document, settings, rotation_deg, look))
-    documents.check()
-    if page.kind == "video" or (page.kind == "image" and images.count_frames(document) == 1):
-        documents.close()  # its pixels have been turned in place
-    return picture
+    with documents.opened(page, settings.passwords) as document:
+        return planes.picture_of(_pixels(page, document, settings, rotation_deg, look))
 
 
 def _pixels(

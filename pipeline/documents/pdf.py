@@ -81,12 +81,19 @@ def count_pages(document: Any) -> int:
 
 
 def render_pdf_page(
-    document: Any, index: int, settings: RenderSettings, tile: TileSettings
+    document: Any, index: int, settings: RenderSettings, tile: TileSettings, angle_deg: int = 0
 ) -> tuple[UInt8Array, float, tuple[int, int]]:
     """Returns a page's pixels [H, W, 3] uint8 RGB on white, their dpi, and the grid of tiles.
 
-    Applies rotation and crop box, and draws annotations. Raises: PageRenderError.
+    Applies rotation and crop box, and draws annotations. angle_deg: see `turned`. Raises: PageRenderError.
     """
+    with turned(document, index, angle_deg):
+        return _rendered(document, index, settings, tile)
+
+
+def _rendered(
+    document: Any, index: int, settings: RenderSettings, tile: TileSettings
+) -> tuple[UInt8Array, float, tuple[int, int]]:
     width_pt, height_pt = size_pt(document, index)
     to_px = LAYOUT_DPI / POINTS_PER_INCH
     plan = layout(_px(width_pt * to_px), _px(height_pt * to_px), tile.mode, tile.max_tiles)

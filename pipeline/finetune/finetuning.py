@@ -107,13 +107,13 @@ def prepare(found: Sequence[TruePage]) -> tuple[list[Prepared], list[LeftOut]]:
     documents = OpenDocuments()
     for true in tqdm(found, "draw pages", unit="page", leave=False):
         try:
-            images = render([true.page], RenderSettings(), TileSettings(lines=True), documents)
+            image = render(true.page, RenderSettings(), TileSettings(lines=True), documents)
         except (DocumentError, PageRenderError, OSError) as error:
             left_out.append(
                 LeftOut(name=true.name, reason=f"the page cannot be drawn ({error}); save it again")
             )
             continue
-        [rendered] = tile(images, TileSettings(lines=True))
+        rendered = tile(image, TileSettings(lines=True))
         if rendered.grey is None:
             left_out.append(LeftOut(name=true.name, reason="the page is blank: there is nothing to learn"))
         else:

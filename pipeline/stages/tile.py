@@ -5,7 +5,6 @@ Runs in workers; never imports torch.
 
 import math
 import time
-from collections.abc import Sequence
 
 import numpy as np
 from PIL import Image
@@ -19,12 +18,8 @@ from pipeline.stages.render import PageImage
 from pipeline.types import RenderedPage, facts_of
 
 
-def tile(images: Sequence[PageImage], settings: TileSettings) -> list[RenderedPage]:
-    """Returns the views of each page, in order."""
-    return [_tile_page(image, settings) for image in images]
-
-
-def _tile_page(image: PageImage, settings: TileSettings) -> RenderedPage:
+def tile(image: PageImage, settings: TileSettings) -> RenderedPage:
+    """Returns a page with its views."""
     start = time.perf_counter()
     colour = None
     if settings.lines:

@@ -51,11 +51,10 @@ def embedded_page(
     start = time.perf_counter()
     if page.kind != "pdf":
         return None
-    document = documents.get(page, settings.passwords)
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
     angle_deg = 0
-    try:
-        seen = None if last else _seen_fonts(page.sha256)
+    seen = None if last else _seen_fonts(page.sha256)
+    with documents.opened(page, settings.passwords) as document:
         found = judged(document, page.page_index, dpi, last=last, seen=seen)
         if found is not None and not (found.is_trustworthy or found.is_partial):
             angle_deg = _turn_of(document, page.page_index, settings)
@@ -66,12 +65,9 @@ def embedded_page(
             return None
         if found.in_doubt and not partly:
             return None
-        documents.check()
         missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
         with pdf.turned(document, page.page_index, angle_deg):
             width_px, height_px = _size_px(document.load_page(page.page_index), dpi / pdf.POINTS_PER_INCH)
-    finally:
-        documents.close_if_damaged()
     return EmbeddedPage(
         page=page,
         layer=found,
@@ -86,7 +82,7 @@ def embedded_page(
 
 def _turn_of(document: Any, index: int, settings: RenderSettings) -> Angle:
     """Returns the clockwise rotation with which a page is drawn, as far as its text tells."""
-    return orientation.taken(orientation.declared(document, index, settings) or Orientation(), settings)
+    return (orientation.declared(document, index, settings) or Orientation()).angle_deg
 
 
 @lru_cache(maxsize=16)
@@ -132,13 +128,12 @@ def _judged_as_drawn(
     if not ready.text_layer or page.kind != "pdf" or ready.dpi is None:
         return ready, None
     start = time.perf_counter()
-    try:
-        document = documents.get(page, settings.passwords)
-        with pdf.turned(document, page.page_index, ready.rotation_deg):
-            layer = judged(document, page.page_index, ready.dpi, last=last)
-        documents.check()  # the layer must be from the content that was drawn
-    finally:
-        documents.close_if_damaged()
+    # The layer must be of the content that was drawn.
+    with (
+        documents.opened(page, settings.passwords) as document,
+        pdf.turned(document, page.page_index, ready.rotation_deg),
+    ):
+        layer = judged(document, page.page_index, ready.dpi, last=last)
     seconds = {**ready.seconds, "layer": ready.seconds.get("layer", 0.0) + time.perf_counter() - start}
     return replace(ready, seconds=seconds), layer
 

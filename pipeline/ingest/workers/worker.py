@@ -170,7 +170,7 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         if found is not None:
             return found if found.layer.is_trustworthy else _with_rest(found, settings, layout)
     try:
-        images = render([page], settings, layout, _DOCUMENTS)
+        image = render(page, settings, layout, _DOCUMENTS)
     except PageRenderError as error:
         may_stand_in = settings.text_layer in TAKEN_LAST and error.category in _UNDRAWN
         found = embedded_page(page, settings, _DOCUMENTS, last=True) if may_stand_in else None
@@ -179,7 +179,7 @@ def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyP
         return replace(
             found, instead_of=PageError(stage="render", category=error.category, message=error.message)
         )
-    (ready,) = tile(images, layout)
+    ready = tile(image, layout)
     is_compared = settings.text_layer == "compare"
     ready = with_layer(ready, settings, _DOCUMENTS) if is_compared else with_script(ready)
     uses_layer = layout.words != "off" and settings.text_layer != "ignore"
@@ -190,7 +190,7 @@ def _with_rest(found: EmbeddedPage, settings: RenderSettings, layout: TileSettin
     """Returns a page that shows more than its text layer holds, with the picture of that."""
     as_it_stands = settings if found.rotation_deg else replace(settings, orientation="off")
     try:
-        rendered = tile(render([found.page], as_it_stands, layout, _DOCUMENTS), layout)[0]
+        rendered = tile(render(found.page, as_it_stands, layout, _DOCUMENTS), layout)
     except PageRenderError as error:
         return replace(
             found, missing=found.missing or f"what its pictures show was not read: {error.message}"

@@ -151,7 +151,7 @@ def _drawn(source: Source, opened: OpenDocuments) -> PageImage:
     page = Page(
         path=str(source.path), sha256=document.sha256, kind=document.kind, page_index=source.page_index
     )
-    return render([page], _AS_DRAWN, TileSettings(), opened)[0]
+    return render(page, _AS_DRAWN, TileSettings(), opened)
 
 
 @cache

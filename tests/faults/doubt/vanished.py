@@ -79,12 +79,9 @@ def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineRead
         width_px=grey.shape[1],
         height_px=grey.shape[0],
         pixels=planes.of_picture(Image.fromarray(grey)),
-        grid=(1, 1),
         dpi=None,
-        blank=False,
-        render_s=0,
     )
-    (rendered,) = tile([image], TileSettings(lines=True))
+    rendered = tile(image, TileSettings(lines=True))
     assert isinstance(rendered, RenderedPage)
     return read_lines(rendered, reader)
 

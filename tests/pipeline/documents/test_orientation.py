@@ -9,13 +9,12 @@ from PIL import Image
 from ocr.orientation.detect import Orientation
 from pipeline.config.schema import Config, render_settings
 from pipeline.documents import orientation
+from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.pdf import open_pdf
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.render import OpenDocuments, PageImage, render
 from pipeline.stages.tile import tile
-from pipeline.types import Page
+from tests.pipeline.documents.drawing import SAMPLES, show
 
-SAMPLES = Path(__file__).parents[2] / "samples"
 LINE = "The brown fox, having jumped over the lazy dog, slept until Monday. "
 ANGLES = (0, 90, 180, 270)
 
@@ -44,12 +43,6 @@ def pictured(path: Path, source: Path, rot: int = 0) -> Path:
     pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
     Image.fromarray(np.ascontiguousarray(np.rot90(pixels, rot // 90))).save(path)
     return path
-
-
-def show(path: Path, **settings) -> PageImage:
-    kind = "pdf" if path.suffix == ".pdf" else "image"
-    page = Page(path=str(path), sha256="0" * 64, kind=kind, page_index=0)
-    return render([page], RenderSettings(**settings), TileSettings(), OpenDocuments())[0]
 
 
 def declared(path: Path, **settings) -> Orientation | None:
@@ -117,9 +110,8 @@ class TestRender:
 
     def test_the_document_is_left_as_it_was(self, tmp_path):
         path = written(tmp_path / "a.pdf", runs=180)
-        page = Page(path=str(path), sha256="0" * 64, kind="pdf", page_index=0)
         documents = OpenDocuments()
-        first, second = (render([page], RenderSettings(), TileSettings(), documents)[0] for _ in range(2))
+        first, second = (show(path, documents=documents) for _ in range(2))
         assert first.rotation_deg == second.rotation_deg == 180
         assert (first.pixels == second.pixels).all()
         documents.close()
@@ -130,7 +122,6 @@ class TestRender:
         upright = show(pictured(tmp_path / "a.png", source))
         image = show(pictured(tmp_path / "b.png", source, rot))
         assert (image.rotation_deg, image.runner_up_deg) == (rot, None)
-        assert image.grid == upright.grid
         assert (image.pixels == upright.pixels).all()
 
     def test_a_scanned_page_of_a_pdf_is_drawn_upright(self, tmp_path):
@@ -165,7 +156,7 @@ class TestRender:
 
     def test_tiles_carry_the_turn(self, tmp_path):
         image = show(pictured(tmp_path / "b.png", written(tmp_path / "a.pdf"), 180))
-        (ready,) = tile([image], TileSettings())
+        ready = tile(image, TileSettings())
         assert (ready.rotation_deg, ready.runner_up_deg) == (180, None)
 
 

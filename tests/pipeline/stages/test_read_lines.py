@@ -34,8 +34,8 @@ def reader() -> LineReader:
 
 
 def rendered(page: Page) -> RenderedPage:
-    (image,) = render([page], RenderSettings(), TileSettings(lines=True), OpenDocuments())
-    (ready,) = tile([image], TileSettings(lines=True))
+    image = render(page, RenderSettings(), TileSettings(lines=True), OpenDocuments())
+    ready = tile(image, TileSettings(lines=True))
     assert isinstance(ready, RenderedPage)
     return ready
 

@@ -11,19 +11,8 @@ from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.stages.render import PageImage, render
-from pipeline.types import Kind, Page
-
-SAMPLES = Path(__file__).parents[2] / "samples"
-TILE = TileSettings()
-
-
-def page_of(path: Path, index: int = 0) -> Page:
-    kind: Kind = "pdf" if path.read_bytes().startswith(b"%PDF") else "image"
-    return Page(path=str(path), sha256="0" * 64, kind=kind, page_index=index)
-
-
-def show(path: Path, index: int = 0, tile: TileSettings = TILE, **settings) -> PageImage:
-    return render([page_of(path, index)], RenderSettings(**settings), tile, OpenDocuments())[0]
+from pipeline.types import Page
+from tests.pipeline.documents.drawing import SAMPLES, page_of, show
 
 
 def pdf(path: Path, width: float, height: float, rotation: int = 0) -> Path:
@@ -143,7 +132,7 @@ class TestPdf:
     def test_missing_file_and_password_are_told_apart_from_damage(self, tmp_path):
         page = Page(path=str(tmp_path / "gone.pdf"), sha256="", kind="pdf", page_index=0)
         with pytest.raises(FileNotFoundError):
-            render([page], RenderSettings(), TILE, OpenDocuments())
+            render(page, RenderSettings(), TileSettings(), OpenDocuments())
         (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 garbage")
         with pytest.raises(DocumentError, match="damaged"):
             show(tmp_path / "bad.pdf")
@@ -229,13 +218,10 @@ class TestImages:
         sizes = [(700, 900), (300, 200), (900, 700)]
         frames = [Image.new("L", size, 40 * n) for n, size in enumerate(sizes)]
         frames[0].save(tmp_path / "a.tif", save_all=True, append_images=frames[1:])
-        pages = [page_of(tmp_path / "a.tif", index) for index in (2, 0, 1, 0)]
-        shown = render(pages, RenderSettings(), TILE, OpenDocuments())
+        documents = OpenDocuments()
+        shown = [show(tmp_path / "a.tif", index, documents=documents) for index in (2, 0, 1, 0)]
         assert [image.pixels[0, 0, 0] for image in shown] == [80, 0, 40, 0]
         assert [image.pixels.shape[1::-1] for image in shown] == [sizes[2], sizes[0], sizes[1], sizes[0]]
-        assert [image.grid for image in shown] == [
-            choose_grid(*image.pixels.shape[1::-1], 6) for image in shown
-        ]
         with pytest.raises(PageRenderError):
             show(tmp_path / "a.tif", 3)
 
@@ -273,9 +259,8 @@ def test_long_pdf_is_opened_once(monkeypatch):
     monkeypatch.setattr(pymupdf, "open", lambda *a, **k: opened.append(a) or real(*a, **k))
     report, other = SAMPLES / "report.pdf", SAMPLES / "two-column.pdf"
     documents = OpenDocuments()
-    pages = [page_of(report, 0), page_of(report, 2), page_of(report, 1), page_of(other), page_of(report)]
-    shown = render(pages, RenderSettings(), TILE, documents)
-    assert [image.page for image in shown] == pages
+    for path, index in ((report, 0), (report, 2), (report, 1), (other, 0), (report, 0)):
+        assert show(path, index, documents=documents).page == page_of(path, index)
     assert len(opened) == 3
     documents.close()
 

@@ -1,35 +1,22 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from ocr.imaging.tiling import views
-from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.render import render
+from ocr.imaging.tiling import layout, views
+from pipeline.documents.settings import TileSettings
 from pipeline.stages.tile import tile
-from pipeline.types import Page
-
-SAMPLES = Path(__file__).parents[2] / "samples"
+from tests.pipeline.documents.drawing import SAMPLES, show
 
 
 @pytest.mark.parametrize("mode", ["tiny", "gundam"])
-def test_pages_keep_their_order_size_and_views(mode):
-    pages = [
-        Page(path=str(SAMPLES / name), sha256="", kind=kind, page_index=index)
-        for name, kind, index in [
-            ("report.pdf", "pdf", 1),
-            ("letter.png", "image", 0),
-            ("report.pdf", "pdf", 0),
-        ]
-    ]
+def test_a_page_keeps_its_size_and_has_the_views_of_its_grid(mode):
     settings = TileSettings(mode=mode)
-    images = render(pages, RenderSettings(), settings, OpenDocuments())
-    rendered = tile(images, settings)
-    assert [page.page for page in rendered] == pages
-    for image, page in zip(images, rendered, strict=True):
-        assert (page.height_px, page.width_px) == image.pixels.shape[:2]
-        assert (page.dpi, page.blank, page.views.grid) == (image.dpi, False, image.grid)
+    for name, index in (("report.pdf", 1), ("letter.png", 0)):
+        image = show(SAMPLES / name, index, tile=settings)
+        page = tile(image, settings)
+        height, width, _ = image.pixels.shape
+        assert (page.page, page.height_px, page.width_px) == (image.page, height, width)
+        assert (page.dpi, page.blank) == (image.dpi, False)
+        assert page.views.grid == (image.grid or layout(width, height, mode, settings.max_tiles).grid)
         expected = views(image.pixels, mode, settings.max_tiles, image.grid)
         assert np.array_equal(page.views.global_view, expected.global_view)
         assert np.array_equal(page.views.local_views, expected.local_views)
@@ -39,11 +26,9 @@ def test_pages_keep_their_order_size_and_views(mode):
 
 def test_a_page_whose_words_are_looked_for_keeps_its_pixels_in_grey(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.stages.tile.MAX_INK_PX", 100_000)
-    page = Page(path=str(SAMPLES / "letter.png"), sha256="", kind="image", page_index=0)
-    settings = TileSettings(mode="tiny", words="lines")
-    images = render([page], RenderSettings(), settings, OpenDocuments())
+    image = show(SAMPLES / "letter.png", tile=TileSettings(mode="tiny", words="lines"))
     for words, has_ink in (("lines", True), ("layer", False), ("off", False)):
-        (found,) = tile(images, TileSettings(mode="tiny", words=words))
+        found = tile(image, TileSettings(mode="tiny", words=words))
         assert (found.ink is not None) == has_ink
         assert found.num_bytes == found.views.num_bytes + (found.ink.nbytes if has_ink else 0)
         if has_ink:
@@ -52,5 +37,5 @@ def test_a_page_whose_words_are_looked_for_keeps_its_pixels_in_grey(monkeypatch:
             assert width / height == pytest.approx(found.width_px / found.height_px, rel=0.02)
             assert found.ink.min() < 100 < 200 < found.ink.max()
             assert found.without_views().ink is None
-    (line,) = tile(images, TileSettings(lines=True, words="lines"))
+    line = tile(image, TileSettings(lines=True, words="lines"))
     assert line.ink is None, "the line reader says where words are"

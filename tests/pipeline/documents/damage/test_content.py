@@ -16,9 +16,9 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ExitCode
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.stages import discover, render
+from pipeline.stages import discover
 from pipeline.stages.discover import probe
-from pipeline.stages.render import PageImage
+from pipeline.stages.render import PageImage, render
 from pipeline.types import Page
 from tests.pipeline.conftest import MakePdf
 from tests.pipeline.runs import rows, run_quietly
@@ -36,7 +36,7 @@ def found(path: Path, index: int = 0) -> Page:
 
 
 def draw(page: Page, documents: OpenDocuments) -> PageImage:
-    return render.render([page], RenderSettings(), TILE, documents)[0]
+    return render(page, RenderSettings(), TILE, documents)
 
 
 @pytest.fixture

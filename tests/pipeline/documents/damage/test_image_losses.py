@@ -13,25 +13,17 @@ from pipeline.config.schema import Config
 from pipeline.documents.damage import image_losses, picture_data
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.damage.image_losses import has_hole
-from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.render import PageImage, render
-from pipeline.types import Page
 from tests.faults.doubt import lost_pictures
 from tests.faults.doubt.lost_pictures import sound_images, spoilt_images
+from tests.pipeline.documents.drawing import show
 from tests.pipeline.runs import rows, run_quietly
 
 BLOCK = 4096
 
 
-def _drawn(path: Path, index: int = 0) -> PageImage:
-    page = Page(path=str(path), sha256="0" * 64, kind="image", page_index=index)
-    return render([page], RenderSettings(), TileSettings(), OpenDocuments())[0]
-
-
 def _lacking(path: Path) -> str:
     try:
-        return _drawn(path).missing
+        return show(path).missing
     except (DocumentError, PageRenderError) as error:
         return str(error)
 
@@ -41,7 +33,7 @@ def test_a_cut_picture_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(spoilt_images()[name])
     with pytest.raises((DocumentError, PageRenderError)):
-        _drawn(path)
+        show(path)
 
 
 @pytest.mark.parametrize("name", [name for name in spoilt_images() if not name.startswith("cut-")])
@@ -55,7 +47,7 @@ def test_a_spoilt_picture_is_refused_or_said_to_lack_something(tmp_path: Path, n
 def test_a_whole_picture_lacks_nothing(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(sound_images()[name])
-    drawn = _drawn(path)
+    drawn = show(path)
     assert (drawn.missing, drawn.blank) == ("", False)
 
 
@@ -87,9 +79,9 @@ def test_a_hole_counts_for_the_frame_whose_data_it_is_in(tmp_path: Path) -> None
     assert data[hole - 1]
     assert data[hole + BLOCK]
     path.write_bytes(data)
-    assert _drawn(path, 0).blank
+    assert show(path, 0).blank
     with pytest.raises(PageRenderError, match="blocks of zeros"):
-        _drawn(path, 1)
+        show(path, 1)
 
 
 def test_a_picture_of_which_nothing_was_written_is_not_blank(tmp_path: Path) -> None:
@@ -102,7 +94,7 @@ def test_a_picture_of_which_nothing_was_written_is_not_blank(tmp_path: Path) -> 
     data[2 * BLOCK :] = bytes(len(data) - 2 * BLOCK)
     path.write_bytes(data)
     with pytest.raises(PageRenderError, match="blocks of zeros") as caught:
-        _drawn(path)
+        show(path)
     assert caught.value.category == "unreadable"
 
 

@@ -10,13 +10,13 @@ from pipeline.config.schema import Config
 from pipeline.documents.damage import complaints, picture_data
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.documents.settings import RenderSettings
 from pipeline.outcome.doubt import doubted, incomplete
-from pipeline.stages.render import PageImage, render
 from pipeline.text_layer.page import embedded_page
 from pipeline.types import EmbeddedPage, Page, PageResult
 from tests.faults.doubt import lost_pictures
 from tests.faults.files.hostile_pdfs import pdf
+from tests.pipeline.documents.drawing import page_of, show
 from tests.pipeline.runs import rows, run_quietly
 
 # Of these something is drawn that nobody can read.
@@ -24,22 +24,17 @@ _BLACK_OR_GREY = ("jpeg-cut", "ccitt-rotten")
 _PAGE = Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=0)
 
 
-def _drawn(path: Path, index: int = 0, documents: OpenDocuments | None = None) -> PageImage:
-    page = Page(path=str(path), sha256="0" * 64, kind="pdf", page_index=index)
-    return render([page], RenderSettings(), TileSettings(), documents or OpenDocuments())[0]
-
-
 @pytest.mark.parametrize("name", lost_pictures.lost())
 def test_a_page_whose_picture_is_lost_is_not_blank(tmp_path: Path, name: str) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(lost_pictures.lost()[name])
     if name in _BLACK_OR_GREY:
-        drawn = _drawn(path)
+        drawn = show(path)
         assert not drawn.blank
         assert "a picture on the page cannot be decoded, or not all of it (MuPDF: " in drawn.missing
         return
     with pytest.raises(PageRenderError, match=r"cannot be decoded|cannot be used") as caught:
-        _drawn(path)
+        show(path)
     assert caught.value.category == "unreadable"
 
 
@@ -47,14 +42,14 @@ def test_a_page_whose_picture_is_lost_is_not_blank(tmp_path: Path, name: str) ->
 def test_a_page_that_misses_something_says_so(tmp_path: Path, name: str) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(lost_pictures.in_part()[name])
-    assert _drawn(path).missing
+    assert show(path).missing
 
 
 @pytest.mark.parametrize("name", [*lost_pictures.sound(), *lost_pictures.harmless()])
 def test_what_hides_nothing_is_not_said(tmp_path: Path, name: str) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes({**lost_pictures.sound(), **lost_pictures.harmless()}[name])
-    drawn = _drawn(path)
+    drawn = show(path)
     assert not drawn.missing
     assert not drawn.blank
 
@@ -65,17 +60,16 @@ def test_a_font_that_two_pages_share_is_missed_on_both(tmp_path: Path) -> None:
     one = lost_pictures.in_part()["font-lost"]
     path.write_bytes(one.replace(b"/Kids [3 0 R] /Count 1", b"/Kids [3 0 R 3 0 R] /Count 2"))
     documents = OpenDocuments()
-    assert "a font of the page" in _drawn(path, 0, documents).missing
-    assert "a font of the page" in _drawn(path, 1, documents).missing
+    assert "a font of the page" in show(path, 0, documents=documents).missing
+    assert "a font of the page" in show(path, 1, documents=documents).missing
 
 
 def _embedded(path: Path, documents: OpenDocuments | None = None) -> EmbeddedPage | None:
-    page = Page(path=str(path), sha256="0" * 64, kind="pdf", page_index=0)
-    return embedded_page(page, RenderSettings(text_layer="auto"), documents or OpenDocuments())
+    return embedded_page(page_of(path), RenderSettings(text_layer="auto"), documents or OpenDocuments())
 
 
 @pytest.mark.parametrize("name", ["content-half", "content-part-missing", "form-missing"])
-def test_a_text_layer_lacks_what_cannot_be_drawn(tmp_path: Path, name: str) -> None:
+def test_a_text_layer_lacks_what_cannot_beshow(tmp_path: Path, name: str) -> None:
     path = tmp_path / "digital.pdf"
     path.write_bytes(lost_pictures.in_part()[name])
     embedded = _embedded(path)
@@ -96,14 +90,14 @@ def test_a_text_layer_has_the_letters_of_a_font_that_cannot_be_used(tmp_path: Pa
     assert embedded.layer.text.count("harbour office") == 6
 
 
-def test_what_was_said_while_a_layer_was_judged_is_said_again_when_the_page_is_drawn(tmp_path: Path) -> None:
+def test_what_was_said_while_a_layer_was_judged_is_said_again_when_the_page_isshow(tmp_path: Path) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(lost_pictures.in_part()["words-on-a-lost-picture"])
     documents = OpenDocuments()
     embedded = _embedded(path, documents)
     assert embedded is not None
     assert "Not a JPEG file" in embedded.missing, "its text stands, with what was lost"
-    assert "Not a JPEG file" in _drawn(path, documents=documents).missing
+    assert "Not a JPEG file" in show(path, documents=documents).missing
 
 
 def test_a_page_without_content_is_blank(tmp_path: Path) -> None:
@@ -117,7 +111,7 @@ def test_a_page_without_content_is_blank(tmp_path: Path) -> None:
             }
         )
     )
-    assert _drawn(path).blank
+    assert show(path).blank
 
 
 @pytest.mark.parametrize(

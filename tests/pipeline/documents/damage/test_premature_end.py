@@ -11,13 +11,12 @@ from PIL import Image
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.damage.premature_end import fax_rows, jpeg_ends_early, png_ends_early
-from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
+from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
-from pipeline.stages.render import PageImage, render
-from pipeline.types import Page
+from pipeline.stages.render import PageImage
 from tests.faults.doubt import lost_pictures
 from tests.faults.statuses.damaged import cut_and_ended, lost, sound
+from tests.pipeline.documents.drawing import show
 
 # Three short lines of print in arithmetic coding, 112 x 96 pixels, by cjpeg -grayscale -quality 12 -arithmetic.
 ARITHMETIC = base64.b64decode(
@@ -41,10 +40,9 @@ QUICK = re.compile(
 
 def _drawn(path: Path) -> PageImage:
     found = probe(str(path), IngestSettings())
-    if found.status != "ok" or found.sha256 is None or found.kind is None:
+    if found.status != "ok":
         raise DocumentError(found.status, found.reason or "")
-    page = Page(path=str(path), sha256=found.sha256, kind=found.kind, page_index=0)
-    return render([page], RenderSettings(), TileSettings(), OpenDocuments())[0]
+    return show(path)
 
 
 def _missing(path: Path, content: bytes) -> str:
