@@ -1,20 +1,37 @@
 """Says how worker tasks failed, and makes the results that replace theirs."""
 
 import signal
-from collections import Counter
+from dataclasses import dataclass
 
 from pebble import ProcessExpired
 
-from pipeline.types import PageKind
-
-# How the message about a failed task of each kind begins.
-RENDERING, JUDGING, DRAWING = "rendering the page", "judging the page's text layer", "drawing the page"
-PLACING = "placing the page's text"
+from storage.types import PageError
 
 
-def unknown(num_pages: int) -> Counter[PageKind]:
-    """Returns a survey in which all the pages are of unknown kind."""
-    return Counter[PageKind]({"unknown": num_pages})
+@dataclass(frozen=True, slots=True)
+class PageWork:
+    """What a task does with a page. stage: the one that its failures are told of. doing: how their messages begin.
+
+    key: the configuration key of its time limit, if it has one.
+    """
+
+    stage: str
+    doing: str
+    key: str | None = None
+
+    def failure(self, category: str, happened: str) -> PageError:
+        """Returns a page's error. happened: how the message goes on."""
+        return PageError(stage=self.stage, category=category, message=f"{self.doing} {happened}")
+
+    def failed(self, limit_s: float, error: BaseException) -> PageError:
+        """Returns the page's error for that of its task."""
+        return self.failure(*failure_of(error, limit_s, self.key))
+
+
+_TIME_LIMIT = "render.page_timeout_s"
+RENDERING = PageWork("render", "rendering the page", _TIME_LIMIT)
+JUDGING = PageWork("layer", "judging the page's text layer", _TIME_LIMIT)
+PLACING, DRAWING = PageWork("place", "placing the page's text"), PageWork("render", "drawing the page")
 
 
 def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:

@@ -9,6 +9,8 @@ the user's programs, not only the worker's.
 import contextlib
 import ctypes
 import math
+import resource
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 OPEN_FILES = 256
 # linux/prctl.h
 _PR_SET_NO_NEW_PRIVS = 38
+_ORPHAN_GRACE_S = 10.0
 # malloc.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 
@@ -24,12 +27,8 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 def limit_process(memory_bytes: int | None) -> None:
     """Limits this process for good. memory_bytes: what it may allocate from here on, None for no limit.
 
-    Memory and privileges are limited on Linux only, and nothing on Windows.
+    Memory and privileges are limited on Linux only.
     """
-    if sys.platform == "win32":
-        return
-    import resource
-
     _lower(resource.RLIMIT_CORE, 0, for_good=True)
     # Growing or writing a file fails with EFBIG; Python ignores SIGXFSZ. Pipes and mapped memory are not files here.
     _lower(resource.RLIMIT_FSIZE, 0, for_good=True)
@@ -44,16 +43,24 @@ def limit_process(memory_bytes: int | None) -> None:
 
 
 @contextlib.contextmanager
+def killed_if_hung(limit_s: float) -> Iterator[None]:
+    """Has the kernel kill the process if the block hangs in C and no parent is left to kill it."""
+    end_s = 2 * limit_s + _ORPHAN_GRACE_S
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, end_s)
+    try:
+        with cpu_time(end_s):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextlib.contextmanager
 def cpu_time(limit_s: float) -> Iterator[None]:
     """Has the kernel kill the process (SIGXCPU) if the block uses more CPU time than limit_s, all threads together.
 
     A limit of wall time alone would let a library's threads use many times as much.
     """
-    if sys.platform == "win32":
-        yield
-        return
-    import resource
-
     before = resource.getrlimit(resource.RLIMIT_CPU)
     used = resource.getrusage(resource.RUSAGE_SELF)
     _lower(resource.RLIMIT_CPU, math.ceil(used.ru_utime + used.ru_stime + limit_s))
@@ -65,10 +72,6 @@ def cpu_time(limit_s: float) -> Iterator[None]:
 
 def _lower(kind: int, limit: int, *, for_good: bool = False) -> None:
     """Lowers a limit unless it is lower already. for_good: the process cannot raise it again."""
-    if sys.platform == "win32":
-        return
-    import resource
-
     soft, hard = resource.getrlimit(kind)
     most = min((value for value in (soft, hard, limit) if value != resource.RLIM_INFINITY), default=limit)
     resource.setrlimit(kind, (most, most if for_good else hard))

@@ -16,7 +16,8 @@ from pipeline.documents.settings import IngestSettings, RenderSettings, TileSett
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.fetched import fetched, of_page, refused
 from pipeline.ingest.objects.spool import Spool
-from pipeline.ingest.workers import failed_tasks, tasks
+from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork, failure_of
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
@@ -100,13 +101,11 @@ class WorkerPool(TaskPool):
         limit_s = self._probe_timeout_s
 
         def failed(error: BaseException) -> Document:
-            reason = (
-                f"inspecting the file {failed_tasks.failure_of(error, limit_s, 'ingest.probe_timeout_s')[1]}"
-            )
-            return unreadable(path, "broken", reason)
+            _, happened = failure_of(error, limit_s, "ingest.probe_timeout_s")
+            return unreadable(path, "broken", f"inspecting the file {happened}")
 
         def probed(file: str) -> Future[Document]:
-            arguments = (file, frames, self._ingest, limit_s)
+            arguments = (file, frames, self._ingest)
             return self._submit(tasks.probe_task, arguments, limit_s, failed, meter=self._discovering)
 
         return fetched(
@@ -119,16 +118,15 @@ class WorkerPool(TaskPool):
 
     def survey(self, path: str, kind: Kind, indices: Sequence[int]) -> Future[Counter[PageKind]]:
         """Returns the future of how many of the pages are of each kind, "unknown" whatever goes wrong."""
-        limit_s = self._probe_timeout_s
-        text_layer = self.render_settings.text_layer
+
+        def unknown(_: str | BaseException) -> Counter[PageKind]:
+            return Counter[PageKind]({"unknown": len(indices)})
 
         def surveyed(file: str) -> Future[Counter[PageKind]]:
-            arguments = (file, kind, indices, self._ingest, text_layer, self._tile.lines, limit_s)
-            return self._submit(
-                tasks.survey_task, arguments, limit_s, lambda error: failed_tasks.unknown(len(indices))
-            )
+            arguments = (file, kind, indices, self._ingest, self._render.text_layer, self._tile.lines)
+            return self._submit(tasks.survey_task, arguments, self._probe_timeout_s, unknown)
 
-        return fetched(self._spool, path, surveyed, lambda reason: failed_tasks.unknown(len(indices)))
+        return fetched(self._spool, path, surveyed, unknown)
 
     def render(
         self,
@@ -141,25 +139,16 @@ class WorkerPool(TaskPool):
 
         render, tile: settings for this call, None for the default ones. The future raises WorkersError.
         """
-        return self._of_page(
-            page,
-            tasks.render_task,
-            lambda its: (its, render or self._render, tile or self._tile),
-            partial(_failed, self._page_timeout_s, "render", failed_tasks.RENDERING),
-            arena=self.arena,
-        )
+        asked = render or self._render, tile or self._tile
+        return self._of_page(RENDERING, tasks.render_task, page, lambda its: (its, *asked), self.arena)
 
     def layer(self, ready: RenderedPage) -> Future[RenderedPage | PageError]:
         """Judges a page's text layer; the future's result is the page with its layer, or a PageError.
 
         ready: should be without views, as it is sent to the worker and back. The future raises WorkersError.
         """
-        return self._of_page(
-            ready.page,
-            tasks.layer_task,
-            lambda its: (of_page(its, ready), self._render),
-            partial(_failed, self._page_timeout_s, "layer", failed_tasks.JUDGING),
-        )
+        task = tasks.layer_task
+        return self._of_page(JUDGING, task, ready.page, lambda its: (of_page(its, ready), self._render))
 
     def words(self, result: PageResult, seen: SeenWords) -> Future[PageResult | PageError]:
         """Finds where a result's words are among those seen on its page; the future's result is it, or a PageError.
@@ -167,56 +156,44 @@ class WorkerPool(TaskPool):
         The future raises WorkersError.
         """
         limit_s = self._page_timeout_s
-        failed = partial(_failed, limit_s, "place", failed_tasks.PLACING, key=None)
-        arguments = (result, seen, limit_s)
-        return self._submit(tasks.words_task, arguments, limit_s, failed, meter=self._rendering)
+        failed = partial(PLACING.failed, limit_s)
+        return self._submit(tasks.words_task, (result, seen), limit_s, failed, meter=self._rendering)
 
     def picture(self, page: Page, *, rotation_deg: int, look: "Look") -> "Future[PagePicture | PageError]":
         """Draws a page for people; the future's result is a picture, or a PageError whatever goes wrong.
 
         rotation_deg: clockwise turn to be upright. The future raises WorkersError.
         """
-        failed = partial(_failed, self._page_timeout_s, "render", failed_tasks.DRAWING, key=None)
-        return self._of_page(
-            page, tasks.picture_task, lambda its: (its, self._render, rotation_deg, look), failed
-        )
+        task = tasks.picture_task
+        return self._of_page(DRAWING, task, page, lambda its: (its, self._render, rotation_deg, look))
 
     def figures(self, page: Page, places: "FigurePlaces") -> Future[list[bytes] | PageError]:
         """Cuts figures out of a page; the future's result are JPEG files, or a PageError whatever goes wrong.
 
         The future raises WorkersError.
         """
-        failed = partial(_failed, self._page_timeout_s, "render", failed_tasks.DRAWING, key=None)
-        return self._of_page(page, tasks.figures_task, lambda its: (its, self._render, places), failed)
+        return self._of_page(DRAWING, tasks.figures_task, page, lambda its: (its, self._render, places))
 
     def _of_page(
         self,
-        page: Page,
+        work: PageWork,
         task: Callable[..., Any],
+        page: Page,
         arguments: Callable[[Page], tuple[Any, ...]],
-        failed: Callable[[BaseException], Any],
         arena: Arena | None = None,
     ) -> Future[Any]:
         """Runs a task of a page, on its object's local file if it is one; the result has the page as it was given.
 
-        arguments: the task's, but for its time limit, of the page at its local path. arena: where the task puts its
-        result.
+        arguments: the task's, of the page at its local path. arena: where the task puts its result.
         """
         limit_s = self._page_timeout_s
+        failed = partial(work.failed, limit_s)
 
         def run(file: str) -> Future[Any]:
             its = page if file == page.path else replace(page, path=file)
-            return self._submit(task, (*arguments(its), limit_s), limit_s, failed, arena, self._rendering)
+            return self._submit(task, arguments(its), limit_s, failed, arena, self._rendering)
 
         def unfetched(reason: str) -> PageError:
             return PageError(stage="render", category="unreadable", message=reason)
 
         return fetched(self._spool, page.path, run, unfetched, partial(of_page, page))
-
-
-def _failed(
-    limit_s: float, stage: str, doing: str, error: BaseException, key: str | None = "render.page_timeout_s"
-) -> PageError:
-    """Returns a page's failure. doing: how its message begins. key: of the time limit, if it has one."""
-    category, happened = failed_tasks.failure_of(error, limit_s, key)
-    return PageError(stage=stage, category=category, message=f"{doing} {happened}")

@@ -99,8 +99,8 @@ class TaskPool:
     ) -> Future[Result]:
         """Runs a task in a worker and returns the future of its result.
 
-        failed: makes the result from the error of a task that failed. arena: where the task puts its result; its last
-        argument is then a slot. meter: gets the time the task takes.
+        failed: makes the result from the error of a task that failed. arena: where its result's arrays are put. meter:
+        gets the time the task takes.
         """
         outer: Future[Result] = Future()
         with self._lock:
@@ -116,8 +116,7 @@ class TaskPool:
         """Makes one attempt at a job. Whatever goes wrong must settle the job's future, as its caller waits for it."""
         try:
             slot = None if job.arena is None else job.arena.lend()
-            lent = () if slot is None else (slot,)
-            arguments = (job.task, *job.arguments, *lent)
+            arguments = (job.limit_s, slot, job.task, *job.arguments)
             try:
                 inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
             except RuntimeError:  # the pool broke since it was fetched

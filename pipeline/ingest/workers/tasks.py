@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from pipeline.ingest.workers.limits import killed_if_hung
 from pipeline.ingest.workers.plain_pickle import plain
+from pipeline.ingest.workers.shared_memory import Slot, pack
 
 Result = TypeVar("Result")
 
@@ -44,15 +46,17 @@ def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
     _start_s[:] = [time.process_time()]
 
 
-def timed(task: Callable[..., Result], *arguments: Any) -> bytes:
+def timed(limit_s: float, slot: Slot | None, task: Callable[..., Result], *arguments: Any) -> bytes:
     """Runs a task and returns its Timed, pickled: the process pool opens messages, and not what is in them.
 
-    Raises: what the task raises, as an error that the run can open.
+    slot: where the result's arrays are put, for Arena.unpack. Raises: what the task raises, as an error that the run
+    can open.
     """
     start_s = _start_s.pop() if _start_s else 0.0
     began = time.perf_counter()
     try:
-        result = task(*arguments)
+        with killed_if_hung(limit_s):
+            result = pack(task(*arguments), slot)
         done = Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
         return pickle.dumps(done, protocol=5)
     except Exception as error:
@@ -66,8 +70,7 @@ def call(task: str, *arguments: Any) -> Any:
     return getattr(worker, task)(*arguments)
 
 
-probe_task, survey_task = partial(call, "probe_task"), partial(call, "survey_task")
-render_task, layer_task, words_task = (
-    partial(call, task) for task in ("render_task", "layer_task", "words_task")
+probe_task, survey_task, render_task, layer_task, words_task, picture_task, figures_task = (
+    partial(call, f"{name}_task")
+    for name in ("probe", "survey", "render", "layer", "words", "picture", "figures")
 )
-picture_task, figures_task = partial(call, "picture_task"), partial(call, "figures_task")

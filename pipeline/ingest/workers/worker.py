@@ -3,14 +3,13 @@
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
 
@@ -20,9 +19,8 @@ from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, pag
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.survey import survey
-from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, unknown
-from pipeline.ingest.workers.limits import cpu_time, keep_freed_memory, limit_process
-from pipeline.ingest.workers.shared_memory import Slot, pack
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
+from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
@@ -38,18 +36,16 @@ from pipeline.types import (
     LayerUse,
     Page,
     PageKind,
-    PageResult,
     ReadyPage,
     RenderedPage,
-    SeenWords,
 )
 from storage.types import PageError
 
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 # State of the process: successive tasks tend to be pages of the same file.
 _DOCUMENTS = OpenDocuments()
-_ORPHAN_GRACE_S = 10.0
 # Reasons why a page of an unchanged file has no pixels; a changed file's text layer says nothing about the page.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
@@ -68,11 +64,10 @@ def start(memory_bytes: int | None) -> None:
     limit_process(memory_bytes)
 
 
-def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings, limit_s: float) -> Document:
+def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings) -> Document:
     """Returns the probed file; any failure makes it broken."""
     try:
-        with _killed_if_hung(limit_s):
-            return probe(path, settings, frames)
+        return probe(path, settings, frames)
     except MemoryError:
         return unreadable(path, "broken", "inspecting the file took more memory than a worker may use")
     except Exception as error:  # exceptions of C parsers cannot be pickled
@@ -86,81 +81,62 @@ def survey_task(
     settings: IngestSettings,
     text_layer: LayerUse,
     partly: bool,
-    limit_s: float,
 ) -> Counter[PageKind]:
-    """Returns how many pages are of each kind; after a failure all are unknown. partly: see survey."""
-    try:
-        with _killed_if_hung(limit_s):
-            takes_layers = text_layer in TAKEN_FIRST
-            return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers, partly=partly)
-    except Exception:  # exceptions of C parsers cannot be pickled
-        return unknown(len(indices))
+    """Returns how many pages are of each kind. partly: see survey."""
+    takes_layers = text_layer in TAKEN_FIRST
+    return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers, partly=partly)
 
 
-def render_task(
-    page: Page, settings: RenderSettings, layout: TileSettings, limit_s: float, slot: Slot | None = None
-) -> ReadyPage | PageError:
-    """Returns the page's views, or why there are none. slot: where the views are put, for Arena.unpack."""
+def _task(work: PageWork) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result | PageError]]:
+    """Makes a function a task, which returns why it failed instead of raising what it does."""
 
-    def packed() -> ReadyPage:
-        value: ReadyPage = pack(_ready(page, settings, layout), slot)
-        return value
+    def task_of(function: Callable[Arguments, Result]) -> Callable[Arguments, Result | PageError]:
+        @wraps(function)
+        def tried(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result | PageError:
+            try:
+                return function(*arguments, **named)
+            except PageRenderError as error:
+                return PageError(stage=work.stage, category=error.category, message=error.message)
+            except DocumentError as error:
+                return PageError(stage=work.stage, category=error.status, message=error.reason)
+            except OSError as error:
+                reason = f"the file cannot be read any more: {error.strerror or error}"
+                return PageError(stage=work.stage, category="unreadable", message=reason)
+            except MemoryError:
+                _DOCUMENTS.close()
+                return work.failure("memory", "took more memory than a worker may use")
+            except Exception as error:  # exceptions of C parsers cannot be pickled
+                _DOCUMENTS.close()
+                return work.failure("internal", f"failed: {type(error).__name__}: {error}")
 
-    return _tried(packed, "render", RENDERING, limit_s)
+        return tried
 
-
-def layer_task(ready: RenderedPage, settings: RenderSettings, limit_s: float) -> RenderedPage | PageError:
-    """Returns a rendered page with its text layer judged, or why that failed. The page needs no views."""
-    return _tried(lambda: with_layer(ready, settings, _DOCUMENTS), "layer", JUDGING, limit_s)
-
-
-def words_task(result: PageResult, seen: SeenWords, limit_s: float) -> PageResult | PageError:
-    """Returns a page's result with the places of its words, or why that failed."""
-    return _tried(lambda: with_places(result, seen), "place", PLACING, limit_s)
-
-
-def picture_task(
-    page: Page, settings: RenderSettings, rotation_deg: int, look: Look, limit_s: float
-) -> PagePicture | PageError:
-    """Returns the page as a picture for people, or why there is none."""
-
-    def drawn() -> PagePicture:
-        return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, look=look)
-
-    return _tried(drawn, "render", DRAWING, limit_s)
+    return task_of
 
 
-def figures_task(
-    page: Page, settings: RenderSettings, places: FigurePlaces, limit_s: float
-) -> list[bytes] | PageError:
-    """Returns the page's figures as JPEG files, or why there are none."""
-    return _tried(lambda: page_figures(page, settings, _DOCUMENTS, places), "render", DRAWING, limit_s)
+@_task(JUDGING)
+def layer_task(ready: RenderedPage, settings: RenderSettings) -> RenderedPage:
+    """Returns a rendered page with its text layer judged. The page needs no views."""
+    return with_layer(ready, settings, _DOCUMENTS)
 
 
-def _tried(task: Callable[[], Result], stage: str, doing: str, limit_s: float) -> Result | PageError:
-    """Runs a task and returns its result, or its failure as the stage's error. doing: how the error message begins."""
-
-    def error_of(category: str, message: str) -> PageError:
-        return PageError(stage=stage, category=category, message=message)
-
-    try:
-        with _killed_if_hung(limit_s):
-            return task()
-    except PageRenderError as error:
-        return error_of(error.category, error.message)
-    except DocumentError as error:
-        return error_of(error.status, error.reason)
-    except OSError as error:
-        return error_of("unreadable", f"the file cannot be read any more: {error.strerror or error}")
-    except MemoryError:
-        _DOCUMENTS.close()
-        return error_of("memory", f"{doing} took more memory than a worker may use")
-    except Exception as error:  # exceptions of C parsers cannot be pickled
-        _DOCUMENTS.close()
-        return error_of("internal", f"{doing} failed: {type(error).__name__}: {error}")
+@_task(DRAWING)
+def picture_task(page: Page, settings: RenderSettings, rotation_deg: int, look: Look) -> PagePicture:
+    """Returns the page as a picture for people."""
+    return page_picture(page, settings, _DOCUMENTS, rotation_deg=rotation_deg, look=look)
 
 
-def _ready(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
+@_task(DRAWING)
+def figures_task(page: Page, settings: RenderSettings, places: FigurePlaces) -> list[bytes]:
+    """Returns the page's figures as JPEG files."""
+    return page_figures(page, settings, _DOCUMENTS, places)
+
+
+words_task = _task(PLACING)(with_places)
+
+
+@_task(RENDERING)
+def render_task(page: Page, settings: RenderSettings, layout: TileSettings) -> ReadyPage:
     """Returns the page's views, or its text layer where that is preferred or is all there is.
 
     Where layers are taken last, that of a page with views is only judged when it is asked for (layer_task).
@@ -219,18 +195,3 @@ def _silence() -> None:
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     os.close(nowhere)
-
-
-@contextmanager
-def _killed_if_hung(limit_s: float) -> Iterator[None]:
-    """Has the kernel kill the process if the block hangs in C and no parent is left to kill it."""
-    if sys.platform == "win32":
-        yield
-        return
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + _ORPHAN_GRACE_S)
-    try:
-        with cpu_time(2 * limit_s + _ORPHAN_GRACE_S):
-            yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)

@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +33,9 @@ def probe_task(*arguments: Any) -> Any:
     return _PROBE_TASK(*arguments)
 
 
-def _render(pages: Sequence[Page], *arguments: Any) -> Any:
-    befall(pages[0].path)
-    return _RENDER(pages, *arguments)
+def _render(page: Page, *arguments: Any) -> Any:
+    befall(page.path)
+    return _RENDER(page, *arguments)
 
 
 def _probe(path: str, *arguments: Any) -> Any:

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import WorkersError
-from pipeline.ingest.workers import plain_pickle, tasks, worker
+from pipeline.ingest.workers import limits, plain_pickle, tasks, worker
 from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter
@@ -122,7 +122,7 @@ def test_all_that_workers_do_is_measured(monkeypatch):
 
 def test_a_process_s_start_is_told_with_its_first_task():
     tasks._start_s[:] = [2.5]
-    first, second = (plain_pickle.loads(tasks.timed(len, "abc")) for _ in range(2))
+    first, second = (plain_pickle.loads(tasks.timed(9.0, None, len, "abc")) for _ in range(2))
     assert (first.result, first.start_s, second.start_s) == (3, 2.5, 0.0)
 
 
@@ -274,15 +274,16 @@ def test_leaving_the_pool_is_prompt_and_cancels(monkeypatch):
             future.result()
 
 
-def sleep_in_c(*_) -> None:
+def sleep_in_c() -> None:
     """Hangs like a parser that loops: Python's interpreter stays locked, and none of its threads runs meanwhile."""
     Path(os.environ["HANGS"]).touch()
     ctypes.PyDLL(None).sleep(3600)
 
 
-def hang_in_c(*arguments):
-    worker.render, worker._ORPHAN_GRACE_S = sleep_in_c, 0.0
-    return worker.render_task(*arguments)
+def hang_in_c(*_):
+    limits._ORPHAN_GRACE_S = 0.0
+    with limits.killed_if_hung(3.0):
+        sleep_in_c()
 
 
 PARENT = """
