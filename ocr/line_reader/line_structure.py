@@ -36,16 +36,22 @@ class LineStructure:
     doubt: float
 
 
-def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int]) -> LineStructure:
-    """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells."""
+def structure_of(
+    roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int], cells: Ints | None = None
+) -> LineStructure:
+    """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells.
+
+    cells: [N, 2] the number of the printed grid that each line stands in and of its cell there, -1 outside; a grid is a
+    block, read cell by cell, and no table of the network's.
+    """
     scores = pairs[BEFORE].clip(-_SUREST, _SUREST)
     blocks = clustered(pairs[SAME_BLOCK])
-    member = np.eye(int(blocks.max()) + 1, dtype=np.float32)[blocks]
-    sizes = member.sum(0)
-    of_blocks = (member.T @ scores @ member / np.outer(sizes, sizes))[np.ix_(blocks, blocks)]
-    order = ordered(scores + np.float32(_OF_BLOCKS) * of_blocks)
+    grids = np.full(len(roles), -1) if cells is None else cells[:, 0]
+    _, blocks = np.unique(np.where(grids < 0, blocks, len(blocks) + grids), return_inverse=True)
+    scores = scores + np.float32(_OF_BLOCKS) * _means(scores, blocks)[np.ix_(blocks, blocks)]
+    order = ordered(scores) if cells is None else _ordered_by_cells(scores, cells)
     named = roles.argmax(1)
-    is_cell = np.isin(named, tabular)
+    is_cell = np.isin(named, tabular) & (grids < 0)
     rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))
     for block in set(blocks[is_cell].tolist()):
         [own] = np.nonzero((blocks == block) & is_cell)
@@ -53,7 +59,7 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
             groups = clustered(pairs[pair][np.ix_(own, own)])
             starts = [places[own[groups == group], axis].mean() for group in range(groups.max() + 1)]
             found[own] = np.argsort(np.argsort(starts))[groups]
-    put = scores[np.ix_(order, order)]
+    put = pairs[BEFORE].clip(-_SUREST, _SUREST)[np.ix_(order, order)]
     above = np.triu(np.ones_like(put, bool), 1)
     against = np.where(above, np.maximum(-put, 0), 0).sum()
     return LineStructure(
@@ -64,6 +70,25 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
         columns=columns,
         doubt=float(against / max(1e-6, np.abs(put[above]).sum())) if len(order) > 1 else 0.0,
     )
+
+
+def _means(scores: Floats, groups: Ints) -> Floats:
+    """Returns [G, G] the mean of what the pairs of two groups' members say. groups: [N] from 0 to G - 1."""
+    member = np.eye(int(groups.max()) + 1, dtype=np.float32)[groups]
+    sizes = member.sum(0)
+    return (member.T @ scores @ member / np.outer(sizes, sizes)).astype(np.float32)
+
+
+def _ordered_by_cells(scores: Floats, cells: Ints) -> Ints:
+    """Returns the order in which a grid's lines follow each other, cell by cell."""
+    alone = np.arange(len(cells))
+    _, groups = np.unique(np.where(cells[:, 0] < 0, alone, len(cells) + cells[:, 0]), return_inverse=True)
+    found: list[Ints] = []
+    for group in ordered(_means(scores, groups)):
+        [own] = np.nonzero(groups == group)
+        own = own[ordered(scores[np.ix_(own, own)])]
+        found.append(own[np.argsort(cells[own, 1], kind="stable")])
+    return np.concatenate(found)
 
 
 def clustered(logits: Floats) -> Ints:

@@ -12,8 +12,11 @@ from operator import itemgetter
 from statistics import median
 from typing import TypeVar
 
+import numpy as np
+
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
+from ocr.line_reader.line_structure import Ints
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.paragraphs import table_markup
@@ -37,18 +40,24 @@ _LABELS = {
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
 _FILLED, _LONGEST = 0.3, 600  # the least share of a table's cells with text; the most characters in one
-_LEVEL = 0.002  # lines that slope less are level
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """Lines that stand beside each other, from left to right, the same as a line of a block, and what they are."""
+    """Lines that stand beside each other, from left to right, the same as a line of a block, and what they are.
+
+    flat, level: both as they would stand on a page that lies level. grid: the number of the printed grid around it, -1
+    outside.
+    """
 
     cells: Sequence[ReadLine]
+    flat: Sequence[ReadLine]
     line: Line
-    label: str = "text"
+    level: Line
+    label: str
+    grid: int
 
 
 def page_text(
@@ -87,22 +96,26 @@ def _parts(
     """Yields the blocks of lines in reading order, each with its words and its markdown."""
     kept = lines_of_text(lines)
     char_px = character_px(kept)
-    rows = _rows(whole_lines(kept, char_px), size_px)
+    reads = whole_lines(kept, char_px)
+    level, rules, uprights = _levelled(reads, rules, uprights)
+    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
+    cells = _cells_of(level, grids)
+    rows = _rows(reads, level, cells, size_px)
     size = _body_size(rows)
-    plain = [row.line for row in rows]
-    flat, rules, uprights = _levelled(rows, rules, uprights)
-    level = [row.line for row in flat]
-    found_tables = [*tables_in_grids(level, rules, uprights), *tables_at_rules(level, rules, uprights)]
-    tables = dict(_ranges_of(found_tables, level))
-    found = list(_labelled(ranges(plain, list(tables)), rows))
+    flat = [row.level for row in rows]
+    tables = dict(_ranges_of(tables_at_rules(flat, rules, uprights), flat))
+    for number, grid in enumerate(grids):
+        own = [n for n, row in enumerate(rows) if row.grid == number]
+        if own and _filled(grid, rows[own[0] : own[-1] + 1]) is not None:
+            tables = {at: table for at, table in tables.items() if at[1] <= own[0] or own[-1] < at[0]}
+            tables[own[0], own[-1] + 1] = grid
+    found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
         block = _block(part, label, size)
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
-        table = tables.get((start, end)) or (
-            table_without_rules(level[start:end]) if label == "table" else ()
-        )
-        if table and (filled := _filled(table, part, flat[start:end])) is not None:
+        table = tables.get((start, end)) or (table_without_rules(flat[start:end]) if label == "table" else ())
+        if table and (filled := _filled(table, part)) is not None:
             text, marked, placed = filled
             yield replace(block, text=text), placed, marked
             continue
@@ -134,12 +147,10 @@ def _ranges_of(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[tuple
 
 
 def _levelled(
-    rows: Sequence[_Row], rules: Sequence[Rule], uprights: Sequence[Box]
-) -> tuple[Sequence[_Row], Sequence[Rule], Sequence[Box]]:
-    """Returns the rows and rules as they would stand on a page that lies level."""
-    view = View.of([cell.line for row in rows for cell in row.cells])
-    if abs(view.slope) < _LEVEL:
-        return rows, rules, uprights
+    reads: Sequence[ReadLine], rules: Sequence[Rule], uprights: Sequence[Box]
+) -> tuple[list[ReadLine], Sequence[Rule], Sequence[Box]]:
+    """Returns the lines and rules as they would stand on a page that lies level."""
+    view = View.of([read.line for read in reads])
 
     def levelled(read: ReadLine) -> ReadLine:
         line = view.levelled(read.line)
@@ -147,25 +158,47 @@ def _levelled(
         words = (replace(word, left=word.left + aside, right=word.right + aside) for word in read.words)
         return replace(read, line=line, words=tuple(words))
 
-    flat = [[levelled(cell) for cell in row.cells] for row in rows]
     boxes = (view.levelled_box((rule.x0, rule.y, rule.x1, rule.y)) for rule in rules)
     return (
-        [_Row(cells, _line(cells, row.line.block)) for cells, row in zip(flat, rows, strict=True)],
+        [levelled(read) for read in reads],
         [Rule(x0=x0, x1=x1, y=(top + foot) / 2) for x0, top, x1, foot in boxes],
         [view.levelled_box(box) for box in uprights],
     )
 
 
-def _filled(table: Table, rows: Sequence[_Row], level: Sequence[_Row]) -> tuple[str, str, list[Word]] | None:
+def _cells_of(level: Sequence[ReadLine], grids: Sequence[Table]) -> Ints:
+    """Returns [N, 2] the number of the grid in which each line begins and of its cell there, -1 outside.
+
+    A grid around running text is a frame, and none here.
+    """
+    cells = np.full((len(level), 2), -1)
+    for number, grid in enumerate(grids):
+        for at, cell in enumerate(grid):
+            x0, top, x1, bottom = cell.box
+            own = [
+                n
+                for n, read in enumerate(level)
+                if top < read.line.middle <= bottom and x0 <= _start(read) < x1
+            ]
+            cells[own] = number, at
+            if sum(len(level[n].text) for n in own) > _LONGEST:
+                cells[cells[:, 0] == number] = -1
+                break
+    return cells
+
+
+def _start(read: ReadLine) -> float:
+    """Returns the middle of a line's first word."""
+    return (read.words[0].left + read.words[0].right) / 2 if read.words else float(read.line.left)
+
+
+def _filled(table: Table, rows: Sequence[_Row]) -> tuple[str, str, list[Word]] | None:
     """Returns the text of a table, its markdown and its words, cell by cell; None if words stand outside its cells.
 
-    Nor is a frame around text a table, or a form that is mostly empty. level: the rows as they would stand on a page
-    that lies level, as the cells do.
+    Nor is a frame around text a table, or a form that is mostly empty. Its cells are as on a page that lies level.
     """
     reads = [
-        (read, flat, row.line.base)
-        for its, row in zip(rows, level, strict=True)
-        for read, flat in zip(its.cells, row.cells, strict=True)
+        (read, flat, row.level.base) for row in rows for read, flat in zip(row.cells, row.flat, strict=True)
     ]
     num_words = sum(len(read.words) for read, *_ in reads)
     words: list[Word] = []
@@ -243,18 +276,26 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
     return kept if has_words or len(kept) <= _FEW_LINES else []
 
 
-def _rows(lines: Sequence[ReadLine], size_px: tuple[float, float] | None) -> list[_Row]:
+def _rows(
+    reads: Sequence[ReadLine],
+    level: Sequence[ReadLine],
+    cells: Ints,
+    size_px: tuple[float, float] | None,
+) -> list[_Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
     rows: list[_Row] = []
-    number = 0
-    for unit in in_reading_order(lines, size_px):
+    block = 0
+    number_of = {id(read): number for number, read in enumerate(reads)}
+    for unit in in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells):
         label = _LABELS.get(unit.role, "text")
-        for cells in unit.rows:
-            line = _line(cells, number)
+        for own in unit.rows:
+            numbers = [number_of[id(read)] for read in own]
+            line = _line(own, block)
             if rows and _is_apart(rows[-1].line, line):
-                number += 1
-                line = _line(cells, number)
-            rows.append(_Row(cells, line, label))
+                block += 1
+                line = replace(line, block=block)
+            flat = [level[number] for number in numbers]
+            rows.append(_Row(own, flat, line, _line(flat, block), label, int(cells[numbers[0], 0])))
     return rows
 
 

@@ -35,17 +35,26 @@ def in_reading_order(
     reads: Sequence[ReadLine],
     size_px: tuple[float, float] | None = None,
     network: StructureNetwork | None = None,
+    level: Sequence[TextLine] | None = None,
+    cells: Ints | None = None,
 ) -> list[Unit]:
     """Returns the lines in the order of reading.
 
     size_px: the page's width and height; None for one on which the lines leave as much room at the right and below as
-    they do at the left and above. network: None for the one that ships.
+    they do at the left and above. network: None for the one that ships. level: the lines as they would stand on a page
+    that lies level; None to find that. cells: of printed grids, as structure_of takes them.
     """
-    level = levelled([read.line for read in reads])
+    level = levelled([read.line for read in reads]) if level is None else level
     found: list[Unit] = []
     for part in _parts(level):
         lines, own = [level[number] for number in part], [reads[number] for number in part]
-        structure = _structure(lines, own, size_px or _size_around(lines), network or shipped())
+        tokens = line_tokens(
+            np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32),
+            [read.text for read in own],
+            *(size_px or _size_around(lines)),
+        )
+        logits = (network or shipped()).logits(tokens)
+        structure = structure_of(*logits, tokens.places, TABULAR, None if cells is None else cells[part])
         for role, rows in _units(lines, structure):
             found.append(Unit(role, [[own[at] for at in row] for row in rows]))
     return found
@@ -70,17 +79,6 @@ def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:
         (gutter, *sides), (row, *bands) = cuts
         is_text = min(np.median(widths[side]) for side in sides) > _RUNNING
         waiting += reversed(sides if is_text and gutter > row else bands)
-
-
-def _structure(
-    lines: Sequence[TextLine],
-    reads: Sequence[ReadLine],
-    size_px: tuple[float, float],
-    network: StructureNetwork,
-) -> LineStructure:
-    places = np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32)
-    tokens = line_tokens(places, [read.text for read in reads], *size_px)
-    return structure_of(*network.logits(tokens), tokens.places, TABULAR)
 
 
 def _size_around(lines: Sequence[TextLine]) -> tuple[float, float]:

@@ -112,6 +112,33 @@ def test_columns_of_text_between_rules_are_no_table() -> None:
     assert {block.label for block in page.blocks} == {"text"}
 
 
+def boxed(text: str, left: int, base: int) -> ReadLine:
+    line = read(text, left, left + 11 * len(text), base)
+    words = tuple(
+        LineWord(text=word, left=left + 11 * at, right=left + 11 * (at + len(word)), confidence=0.9)
+        for word, at in ((word, text.index(word)) for word in text.split())
+    )
+    return replace(line, words=words)
+
+
+def test_a_form_of_boxes_is_read_box_by_box() -> None:
+    filled = {
+        (60, 100): ("1. Surname", "Hollowell"), (360, 100): ("2. Date", "17 May 1988"),
+        (560, 100): ("3. Account", "52965607"),
+        (60, 190): ("4. Employer", "Fettle Cycles"), (460, 190): ("5. Witness", "Ada Drinkwater"),
+    }  # fmt: skip
+    lines = [boxed(text, x, y + 34 * n) for (x, y), its in filled.items() for n, text in enumerate(its)]
+    rules = [Rule(x0=50, x1=760, y=y) for y in (70.0, 160.0, 250.0)]
+    uprights = [
+        *((x, 70.0, x + 3, 160.0) for x in (50.0, 350.0, 550.0, 760.0)),
+        *((x, 160.0, x + 3, 250.0) for x in (50.0, 450.0, 760.0)),
+    ]
+    below = boxed("I have read the notes", 60, 300)
+    page = page_text([*lines[::-1], below], rules=rules, uprights=uprights)
+    assert page.text.split() == " ".join([*(" ".join(its) for its in filled.values()), below.text]).split()
+    assert [block.label for block in page.blocks] == ["table", "text"]
+
+
 def test_words_come_in_the_order_of_the_text() -> None:
     cells = [
         replace(
