@@ -112,7 +112,9 @@ def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
     unknown: list[PageKey] = []
     unread = set(truth)
     for row in rows:
-        folder = _matching_folder(row["path"], folders)
+        parts = PurePath(row["path"]).parts
+        endings = ("/".join(parts[start:]) for start in range(len(parts)))
+        folder = next((ending for ending in endings if ending in folders), None)
         key = (folder or "", row["page"])
         if folder is None or key not in truth:
             unknown.append((row["path"], row["page"]))
@@ -139,12 +141,6 @@ def read_truth(truth_dir: Path) -> dict[PageKey, Path]:
         raise EvaluationError(f"{truth_dir}: no such folder; --truth names a folder of truth texts")
     found = (path for path in truth_dir.rglob("*.txt") if path.stem.isascii() and path.stem.isdecimal())
     return {(path.parent.relative_to(truth_dir).as_posix(), int(path.stem)): path for path in found}
-
-
-def _matching_folder(path: str, folders: set[str]) -> str | None:
-    parts = PurePath(path).parts
-    endings = ("/".join(parts[start:]) for start in range(len(parts)))
-    return next((ending for ending in endings if ending in folders), None)
 
 
 def _score(row: Mapping[str, Any], truth: str) -> PageScore:

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -57,14 +57,26 @@ def plan(config: Config, stop: Stop) -> Plan:
         lambda: [name for name in (config.model, *other_models(config)) if not is_here(name)]
     )
     here = not absent
-    config = config if here else _without_model(config)
+    if not here:  # nothing was read with it so far
+        layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
+        config = config.model_copy(update={"model": SHIPPED, "reader": "page", **layers})
     weights, all_weights = stop.while_doing(lambda: models_sha256(config)) if here else ("", "")
     # A path may be on an unreachable file server.
     files = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
+    path = config.store.database
+    has_database = os.path.exists(path) and os.path.getsize(path)  # a run turns an empty file into a database
     with (
         closing(Inputs(files)) as inputs,
-        _database(config.store.database) as db,
-        _workers(config, passwords) as workers,
+        open_for_reading(path) if has_database else nullcontext() as db,
+        WorkerPool(
+            max_workers=render_workers(config),
+            ingest=ingest_settings(config, passwords),
+            render=render_settings(config, passwords),
+            tile=tile_settings(config),
+            page_timeout_s=config.render.page_timeout_s,
+            probe_timeout_s=config.ingest.probe_timeout_s,
+            memory_bytes=config.render.worker_memory_mb << 20,
+        ) as workers,
     ):
         hash_ = settings_hash(resolved(config), all_weights)
         planner = _Planner(config, hash_, db, workers)
@@ -72,33 +84,6 @@ def plan(config: Config, stop: Stop) -> Plan:
         found.model_to_fetch = None if here else absent[0]
         found.pace = None if db is None else pace(db, hash_, weights)
         return found
-
-
-def _without_model(config: Config) -> Config:
-    """Returns the configuration to plan with if its model is not on this machine: nothing was read with it so far."""
-    layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
-    return config.model_copy(update={"model": SHIPPED, "reader": "page", **layers})
-
-
-@contextmanager
-def _database(path: str) -> Iterator["Database | None"]:
-    if not os.path.exists(path) or not os.path.getsize(path):  # a run turns an empty file into a database
-        yield None
-        return
-    with closing(open_for_reading(path)) as db:
-        yield db
-
-
-def _workers(config: Config, passwords: tuple[str, ...]) -> WorkerPool:
-    return WorkerPool(
-        max_workers=render_workers(config),
-        ingest=ingest_settings(config, passwords),
-        render=render_settings(config, passwords),
-        tile=tile_settings(config),
-        page_timeout_s=config.render.page_timeout_s,
-        probe_timeout_s=config.ingest.probe_timeout_s,
-        memory_bytes=config.render.worker_memory_mb << 20,
-    )
 
 
 class _Planner:

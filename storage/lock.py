@@ -161,15 +161,13 @@ def _still_there(descriptor: int, path: str) -> bool:
 
 def _identity() -> str:
     """Returns one line: process, host, start and command, without secrets."""
-    masked = (_masked(argument) for argument in sys.argv)
+    masked = []
+    for argument in sys.argv:
+        key, equals, value = argument.partition("=")
+        masked.append(f"{key}={mask_secrets(value, key)}" if equals else str(mask_secrets(argument)))
     started = datetime.now(UTC).isoformat(timespec="seconds")
     line = f"process {os.getpid()} on {socket.gethostname()} since {started}: {shlex.join(masked)}"
     return one_line(line)[:_OWNER_CHARACTERS]
-
-
-def _masked(argument: str) -> str:
-    key, equals, value = argument.partition("=")
-    return f"{key}={mask_secrets(value, key)}" if equals else str(mask_secrets(argument))
 
 
 def _written(path: str) -> str:

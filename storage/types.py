@@ -58,17 +58,6 @@ class FileRecord:
     stamp: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownFile:
-    """What an earlier run found out about a readable file that has not changed since; as in FileRecord."""
-
-    sha256: str
-    kind: str
-    num_pages: int
-    size_bytes: int
-    reason: str | None = None
-
-
 class PlacedWord(Protocol):
     """One word of a page's text, whoever's value it is. box_px: as a block's; None if unknown, as is confidence."""
 

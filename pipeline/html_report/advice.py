@@ -113,7 +113,8 @@ DOUBTFUL = (
     ("mostly marks", "Mostly marks of rules, borders or leaders were read", "Look at the page"),
 )
 
-_CUT = {
+# Status of a page, or of a file without pages -> what it means, and what to do.
+_OTHERS = {
     "truncated": (
         "Longer than the model's limit of tokens; the text up to there is kept",
         "Raise `decode.max_tokens`, and read such pages again with `ocrbatch run PATH --retry-failed`",
@@ -122,8 +123,6 @@ _CUT = {
         "The model began to repeat itself and was stopped",
         "A retry step in `ladder.rungs` with another `ngram_size`, `mode` or `model` may read them to their end",
     ),
-}
-_FILES = {
     "encrypted": (
         "Files that need a password",
         "Give it with `ingest.password_file` or `ingest.password_env`, and run again",
@@ -133,22 +132,18 @@ _FILES = {
 
 
 def advice_for(status: str, category: str | None, reason: str | None) -> Advice:
-    """Returns the advice for a page. category: of a failed page's error; reason: its error's message or its doubt."""
+    """Returns the advice for a page, or for a file without pages ("encrypted" or "broken").
+
+    category: of a failed page's error; reason: its error's message or its doubt.
+    """
     if status == "doubtful":
-        for words, title, remedy in DOUBTFUL:
-            if words in (reason or ""):
-                return Advice(title=title, remedy=remedy, status=status)
-        title, remedy = "The text may be wrong or incomplete", "Compare the text with the page"
-    elif status in _CUT:
-        title, remedy = _CUT[status]
+        known = ((title, remedy) for words, title, remedy in DOUBTFUL if words in (reason or ""))
+        title, remedy = next(known, ("The text may be wrong or incomplete", "Compare the text with the page"))
+    elif status in _OTHERS:
+        title, remedy = _OTHERS[status]
     else:
         title, remedy = FAILED.get(
             category or "", ("The page was not read", f"The message says why. {_AGAIN}")
         )
-    return Advice(title=title, remedy=remedy, status=status)
-
-
-def advice_for_file(status: str) -> Advice:
-    """Returns the advice for a file without pages. status: "encrypted" or "broken"."""
-    title, remedy = _FILES[status]
-    return Advice(title=title, remedy=remedy, status=status, noun="file")
+    noun = "file" if status in ("encrypted", "broken") else "page"
+    return Advice(title=title, remedy=remedy, status=status, noun=noun)

@@ -6,7 +6,7 @@ from itertools import chain
 
 from sqlite_utils import Database
 
-from pipeline.html_report.advice import Advice, advice_for, advice_for_file
+from pipeline.html_report.advice import Advice, advice_for
 from storage.database import Row, database_path, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, statistics
@@ -93,7 +93,7 @@ def _groups(pages: Iterable[Row], files: Iterable[Row], most: int) -> list[Row]:
             (advice_for(page["status"], page["category"], page["reason"]), "pages", page, most)
             for page in pages
         ),
-        ((advice_for_file(file["status"]), "files", file, _LISTED_FILES) for file in files),
+        ((advice_for(file["status"], None, None), "files", file, _LISTED_FILES) for file in files),
     )
     groups: dict[Advice, Row] = {}
     for advice, kind, row, most_listed in advised:

@@ -1,11 +1,10 @@
 """Knows files that have not changed since an earlier run looked into them, without opening them."""
 
-from typing import cast
+from typing import Any
 
 from pipeline.documents.settings import IngestSettings
 from pipeline.ingest.found import Candidate
-from pipeline.types import Document, FileStamp, Kind
-from storage.types import KnownFile
+from pipeline.types import Document, FileStamp
 
 # Raised when the same file is to be looked into again: it has another kind, number of pages, or something left out.
 _RULES = 2
@@ -26,18 +25,14 @@ def kept_stamp(document: Document, settings: IngestSettings) -> str | None:
     return known_by(stamp, settings) if document.probed_ns - max(stamp[3:]) > _SETTLED_NS else None
 
 
-def document_of(found: Candidate, known: KnownFile) -> Document:
-    """Returns the document of a file that has not changed."""
+def document_of(found: Candidate, known: dict[str, Any]) -> Document:
+    """Returns the document of a file that has not changed. known: as storage.records.files.known returns it."""
     return Document(
         path=found.path,
-        sha256=known.sha256,
-        size_bytes=known.size_bytes,
-        kind=cast(Kind, known.kind),
-        num_pages=known.num_pages,
         status="ok",
-        reason=known.reason,
-        is_told=known.reason is not None,
+        is_told=known["reason"] is not None,
         stamp=found.stamp,
         given=found.given,
         is_known=True,
+        **known,
     )

@@ -7,7 +7,7 @@ from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.run_figures import run_lines
 from storage.database import Row
 from storage.queries.listing import FileStatus
-from storage.queries.statistics import NEWEST, RunStatus, Status
+from storage.queries.statistics import NEWEST, Status
 
 _RUNS = 20  # the last ones are shown
 
@@ -31,7 +31,10 @@ def status_lines(status: Status) -> list[str]:
         lines.append(f"pages of these documents that no run was asked for: {status.left_out_pages}")
     lines += ["", "runs"]
     for run in status.runs[-_RUNS:]:
-        lines.append(f"  {_run_line(run)}")
+        rate = "" if run.pages_per_s is None else f", {run.pages_per_s:.2f} pages/s"
+        code = "" if run.exit_code is None else f", exit code {run.exit_code}"
+        state = f"{run.state}{code}, {run.num_pages} pages{rate}"
+        lines.append(f"  {run.id}: {run.started_at}, {state}, model {run.model}")
         lines += [f"    {line}" for line in run_lines(run.flow, run.encoder)]
     if status.stages:
         lines += ["", f"{'seconds a page':<18}{'pages':>8}{'mean':>10}{'median':>10}{'p99':>10}{'total':>10}"]
@@ -131,12 +134,6 @@ def _file_line(file: FileStatus) -> str:
     pages = f" ({counted(counts)}{older})" if file.num_pages else ""
     reason = f": {file.reason}" if file.reason else ""
     return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
-
-
-def _run_line(run: RunStatus) -> str:
-    rate = "" if run.pages_per_s is None else f", {run.pages_per_s:.2f} pages/s"
-    code = "" if run.exit_code is None else f", exit code {run.exit_code}"
-    return f"{run.id}: {run.started_at}, {run.state}{code}, {run.num_pages} pages{rate}, model {run.model}"
 
 
 def _keys(title: str, keys: Sequence[PageKey]) -> Iterator[str]:

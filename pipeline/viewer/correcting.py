@@ -100,7 +100,9 @@ def carried(read_text: str, read_markdown: str, text: str) -> str | None:
         if made is None:
             return None
         edits += made
-    result = _applied(read_markdown, edits)
+    result = read_markdown
+    for start, end, put in sorted(edits, key=lambda edit: edit[0], reverse=True):
+        result = result[:start] + put + result[end:]
     # The changed markdown must say what the new text does, as nearly as the one before said what the old did.
     after = [_plain(result[start:end]) for start, end in _spans(result)]
     far = Levenshtein.distance([_plain(word) for word in new], after)
@@ -180,9 +182,3 @@ def _escaped(word: str, markdown: str, place: int) -> str:
     """Returns a word as it stands in the markdown there: a table's cell ends at a bar."""
     line = markdown[markdown.rfind("\n", 0, place) + 1 :]
     return re.sub(r"(?<!\\)\|", r"\\|", word) if line.lstrip().startswith("|") else word
-
-
-def _applied(markdown: str, edits: Sequence[_Edit]) -> str:
-    for start, end, put in sorted(edits, key=lambda edit: edit[0], reverse=True):
-        markdown = markdown[:start] + put + markdown[end:]
-    return markdown

@@ -71,7 +71,8 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
     One file is in memory at a time, and all come from one snapshot.
     """
     with explained(database_path(db)):
-        below = _low_confidence(db)
+        # The confidence that counted as low in the last run.
+        (below,) = db.conn.execute(_LOW_CONFIDENCE).fetchone() or (None,)
         current, former = (db.conn.execute(sql) for sql in (_FILES, _SUPERSEDED))
         for path, _, document, status, reason, num_pages, settings_hash in heapq.merge(
             current, former, key=lambda row: (row[0].encode(), row[1], row[2])
@@ -100,17 +101,12 @@ def file_statuses(db: Database) -> Iterator[FileStatus]:
                     if doubt is None
                     and its in FINE_STATUSES
                     and confidence is not None
-                    and confidence < below
+                    and confidence < (below or 0.0)
                 ),
             )
 
 
-def _low_confidence(db: Database) -> float:
-    """Returns the confidence that counted as low in the last run; 0 if there was no run."""
-    sql = "SELECT json_extract(config, '$.store.low_confidence') FROM runs ORDER BY id DESC LIMIT 1"
-    (found,) = db.conn.execute(sql).fetchone() or (None,)
-    return 0.0 if found is None else float(found)
-
+_LOW_CONFIDENCE = "SELECT json_extract(config, '$.store.low_confidence') FROM runs ORDER BY id DESC LIMIT 1"
 
 # Paths are in the order of their index. Content that several files have counts as last found by the last of their runs.
 _LAST_SETTINGS = """

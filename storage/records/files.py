@@ -3,10 +3,11 @@
 import os
 import sqlite3
 from collections.abc import Iterable
+from typing import Any
 
 from storage.strings.text import real_path, storable, stored_path
 from storage.strings.urls import is_url
-from storage.types import FileRecord, KnownFile
+from storage.types import FileRecord
 
 
 def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
@@ -39,8 +40,11 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
         conn.execute("DELETE FROM documents WHERE id = ? AND sha256 IS NULL", (known,))
 
 
-def known(conn: sqlite3.Connection, path: str, stamp: str) -> KnownFile | None:
-    """Returns what is known of the readable file at a path if it had this stamp when it was last looked into."""
+def known(conn: sqlite3.Connection, path: str, stamp: str) -> dict[str, Any] | None:
+    """Returns what is known of the readable file at a path if it had this stamp when it was last looked into.
+
+    Its sha256, kind, num_pages, size_bytes and reason, as in FileRecord.
+    """
     row = conn.execute(
         "SELECT d.sha256, d.kind, d.num_pages, d.size_bytes, f.reason"
         " FROM files f JOIN documents d ON d.id = f.document_id"
@@ -48,7 +52,7 @@ def known(conn: sqlite3.Connection, path: str, stamp: str) -> KnownFile | None:
         (stored_path(path), stamp),
     ).fetchone()
     names = ("sha256", "kind", "num_pages", "size_bytes", "reason")
-    return None if row is None else KnownFile(**dict(zip(names, row, strict=True)))
+    return None if row is None else dict(zip(names, row, strict=True))
 
 
 def found_again(conn: sqlite3.Connection, run_id: int, path: str) -> None:

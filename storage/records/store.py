@@ -19,7 +19,7 @@ from storage.recovery import in_flight
 from storage.recovery.presence import Presence, save_copy
 from storage.strings.printable import mask_secrets
 from storage.strings.urls import is_url
-from storage.types import FileRecord, KnownFile, PagePlan, PageRecord, RunRecord
+from storage.types import FileRecord, PagePlan, PageRecord, RunRecord
 
 
 class Store:
@@ -95,7 +95,7 @@ class Store:
         self._started[run_id] = time.monotonic()
         return run_id
 
-    def find_known(self, run_id: int, path: str, stamp: str) -> KnownFile | None:
+    def find_known(self, run_id: int, path: str, stamp: str) -> dict[str, Any] | None:
         """Returns what is known of an unchanged file, which the run then has found; None where it must be recorded."""
         with self._transaction() as conn:
             if (known := files.known(conn, path, stamp)) is not None:

@@ -9,15 +9,17 @@ from pipeline.cli.main import cli
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.html_report import advice
-from pipeline.html_report.advice import advice_for, advice_for_file
+from pipeline.html_report.advice import advice_for
 from pipeline.outcome import doubt
 from storage.types import LOST_CATEGORIES, PROCESS_DIED
 
 TEXTS = [
     *(remedy for _, remedy in advice.FAILED.values()),
     *(remedy for _, _, remedy in advice.DOUBTFUL),
-    *(advice_for(status, None, None).remedy for status in ("truncated", "repeated", "failed", "doubtful")),
-    *(advice_for_file(status).remedy for status in ("broken", "encrypted")),
+    *(
+        advice_for(status, None, None).remedy
+        for status in ("truncated", "repeated", "failed", "doubtful", "broken", "encrypted")
+    ),
 ]
 SPANS = sorted({span for text in TEXTS for span in re.findall(r"`([^`]+)`", text)})
 
