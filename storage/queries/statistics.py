@@ -136,16 +136,12 @@ def _run_status(row: Row, alive: bool) -> RunStatus:
         row["state"] = "interrupted"  # killed, and no run has started since to record it
     if row["seconds"] is None:
         end = datetime.now(UTC).isoformat() if row["state"] == "running" else last_page_at
-        row["seconds"] = _seconds(row["started_at"], end)
+        row["seconds"] = None
+        if end is not None:
+            span = datetime.fromisoformat(end) - datetime.fromisoformat(row["started_at"])
+            row["seconds"] = max(span.total_seconds(), 0.0)
     rate = row["num_pages"] / row["seconds"] if row["num_pages"] and row["seconds"] else None
     return RunStatus(**row, pages_per_s=rate, counts=counts or {}, encoder=encoder, flow=flow)
-
-
-def _seconds(start: str, end: str | None) -> float | None:
-    if end is None:
-        return None
-    span = datetime.fromisoformat(end) - datetime.fromisoformat(start)
-    return max(span.total_seconds(), 0.0)
 
 
 def _documents_by_status(db: Database) -> dict[str, int]:

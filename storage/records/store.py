@@ -9,10 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from storage.database import open_for_writing, transaction
+from storage.database import number_of, open_for_writing, transaction
 from storage.lock import RunLock
 from storage.records import attempts, files, page_plans
 from storage.recovery import in_flight
@@ -53,9 +52,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -64,8 +61,7 @@ class Store:
 
     def num_runs(self, settings_hash: str) -> int:
         """Returns how many runs had these settings."""
-        sql = "SELECT count(*) FROM runs WHERE settings_hash = ?"
-        return int(self._db.conn.execute(sql, (settings_hash,)).fetchone()[0])
+        return number_of(self._db, "SELECT count(*) FROM runs WHERE settings_hash = ?", (settings_hash,))
 
     def start_run(self, run: RunRecord) -> int:
         """Returns the id of a new run. Marks earlier runs that never ended as interrupted.
@@ -266,12 +262,9 @@ class Store:
             "FROM files f JOIN pages p ON p.document_id = f.document_id"
             " WHERE f.last_run_id = ? AND p.status = 'quarantined'"
         )
-        count = self._db.conn.execute(f"SELECT count(DISTINCT p.id) {found}", (run_id,)).fetchone()[0]
-        rows = self._db.conn.execute(
-            f"SELECT min(f.path) AS path, p.page_index + 1 {found} GROUP BY p.id ORDER BY path, p.page_index LIMIT ?",
-            (run_id, most),
-        )
-        return int(count), [(str(path), int(number)) for path, number in rows]
+        count = number_of(self._db, f"SELECT count(DISTINCT p.id) {found}", (run_id,))
+        first = f"SELECT min(f.path) AS path, p.page_index + 1 {found} GROUP BY p.id ORDER BY path, 2 LIMIT ?"
+        return count, self._db.conn.execute(first, (run_id, most)).fetchall()
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:

@@ -35,7 +35,3 @@ def test_words_without_places_are_there() -> None:
     (region,) = regions(a_row("one two"))
     assert [word["text"] for word in region.lines[0].words] == ["one", "two"]
     assert (region.box, region.lines[0].box) == (None, None)
-
-
-def test_a_page_without_a_text_has_none() -> None:
-    assert regions(a_row(None)) == regions(a_row("")) == []

@@ -2,16 +2,13 @@
 
 import json
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from ocr.types import Block
-from storage.errors import DatabaseAccessError, DatabaseBusyError
+from storage.errors import DatabaseAccessError
 from storage.records import attempts
 from storage.records.store import Store
 from storage.types import StageTiming
@@ -100,51 +97,6 @@ def test_nothing_is_written_when_storing_breaks_off(
     monkeypatch.undo()
     store.record_page(run_id, a_page("after"))
     assert rows(path, "SELECT text FROM current_text") == [("after",)]
-
-
-KILLED = """
-import sys
-from storage.records.store import Store
-from tests.storage.sample_records import a_page, new_run
-from ocr.types import Block
-from storage.types import StageTiming
-store = Store(sys.argv[1])
-run_id = new_run(store)
-for index in range(100_000):
-    blocks = tuple(Block(label="text", text=f"word{index}") for _ in range(3))
-    timings = (StageTiming(stage="render", share_s=0.1, wall_s=0.1),)
-    store.record_page(run_id, a_page(f"word{index}", index, blocks=blocks, timings=timings))
-    print(index, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_kill_9_leaves_whole_pages_and_no_lock(path: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdout is not None
-    with process.stdout:
-        for line in process.stdout:
-            if int(line) == 50:
-                with pytest.raises(DatabaseBusyError, match=f"process {process.pid} "):
-                    Store(path)
-                process.send_signal(signal.SIGKILL)
-                break
-        reported = 50 + len(process.stdout.readlines())
-    assert process.wait() == -signal.SIGKILL
-
-    with Store(path) as store:
-        pages = {index for (index,) in rows(path, "SELECT page_index FROM results WHERE status = 'ok'")}
-        assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-        assert len(pages) in (reported + 1, reported + 2)  # the last may be in before its number is out
-        assert pages == set(range(len(pages)))
-        assert rows(path, "SELECT count(*) FROM attempts") == [(len(pages),)]
-        assert rows(path, "SELECT DISTINCT count(*) FROM blocks GROUP BY attempt_id") == [(3,)]
-        assert rows(path, "SELECT DISTINCT count(*) FROM timings GROUP BY attempt_id") == [(2,)]
-        store.start_run(a_run())
-    assert rows(path, "SELECT state FROM runs ORDER BY id") == [("interrupted",), ("running",)]
 
 
 def test_a_run_is_recorded_without_its_secrets(store: Store, path: Path) -> None:
