@@ -53,21 +53,19 @@ def export_shards(db: Database, folder: str, shard_pages: int) -> Written:
 
 def _write(db: Database, pages: Iterator[tuple[int, list[PageRow]]], most: int, file: IO[bytes]) -> int:
     """Writes a shard of the first pages of those that are left; returns how many rows it has."""
-    through = 0
+    through = number = 0
 
     def rows() -> Iterator[PageRow]:
-        nonlocal through
-        number = 0
+        nonlocal through, number
         for attempt, found in pages:
             through = attempt
-            yield from found
             number += len(found)
+            yield from found
             if number >= most:
                 return
 
-    return parquet.write(
-        rows(), file, lambda: {_THROUGH: str(through), _STORED: stored_at(db, through) or ""}
-    )
+    parquet.write(rows(), file, lambda: {_THROUGH: str(through), _STORED: stored_at(db, through) or ""})
+    return number
 
 
 def _last(db: Database, store: Store, folder: str) -> tuple[int, int]:

@@ -69,8 +69,8 @@ class _Workers(TaskPool):
         super().__exit__(kind, error, trace)
         self._spool.close()
 
-    def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> int:
-        """Writes a document as a searchable PDF; returns the number of pages exported. Raises: NotExportedError."""
+    def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> None:
+        """Writes a document as a searchable PDF. Raises: NotExportedError."""
         pages = list(rows)
         path, sha256 = pages[0]["path"], pages[0]["sha256"]
         if pages[0]["superseded"]:
@@ -95,7 +95,6 @@ class _Workers(TaskPool):
         if isinstance(made, str):
             raise NotExportedError(f"{path}: {made}")
         stream.write(made)
-        return len(pages)
 
 
 def _text(row: PageRow) -> TextPage | None:

@@ -23,19 +23,15 @@ _RUNS = re.compile(r"\s*[=+\-@＝＋－＠|]")
 _NUMBER = re.compile(r"[+-]?[\d.,]{1,40}%?")
 
 
-def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes the tables; returns the number of pages. No pages: nothing.
-
-    The rows are kept in a temporary file until the widest table is known.
-    """
-    number = width = 0
+def write(rows: Iterable[PageRow], stream: TextIO) -> None:
+    """Writes the tables. No pages: nothing. The rows are kept in a temporary file until the widest table is known."""
+    width, page = 0, None
     with TemporaryFile("w+", encoding="utf-8") as kept:
         for page in rows:
-            number += 1
             for row in _rows(page):
                 width = max(width, len(row) - len(_COLUMNS))
                 kept.write(json.dumps(row) + "\n")
-        if number:
+        if page is not None:
             kept.seek(0)
             # Quotes around every text, so that a line end or a comma within one is never doubtful.
             writer = csv.writer(stream, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
@@ -43,7 +39,6 @@ def write(rows: Iterable[PageRow], stream: TextIO) -> int:
             for line in kept:
                 row = json.loads(line)
                 writer.writerow(row + [""] * (width + len(_COLUMNS) - len(row)))
-    return number
 
 
 def safe(cell: str) -> str:

@@ -29,38 +29,32 @@ _LABELS = {
 }  # fmt: skip
 
 
-def write(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes a document as DocTags; returns the number of pages. Raises: MissingExtraError."""
-    document, number = _document(rows)
-    if document is not None:
+def write(rows: Iterable[PageRow], stream: TextIO) -> None:
+    """Writes a document as DocTags. Raises: MissingExtraError."""
+    if (document := _document(rows)) is not None:
         stream.write(document.export_to_doctags() + "\n")
-    return number
 
 
-def write_json(rows: Iterable[PageRow], stream: TextIO) -> int:
-    """Writes a document as docling's JSON; returns the number of pages. Raises: MissingExtraError."""
-    document, number = _document(rows)
-    if document is not None:
+def write_json(rows: Iterable[PageRow], stream: TextIO) -> None:
+    """Writes a document as docling's JSON. Raises: MissingExtraError."""
+    if (document := _document(rows)) is not None:
         json.dump(document.export_to_dict(), stream, ensure_ascii=False)
-    return number
 
 
-def _document(rows: Iterable[PageRow]) -> "tuple[DoclingDocument | None, int]":
+def _document(rows: Iterable[PageRow]) -> "DoclingDocument | None":
     try:
         from docling_core.types.doc import DoclingDocument, Size
     except ImportError as error:
         raise MissingExtraError("this format needs docling-core: pip install docling-core") from error
     document: DoclingDocument | None = None
-    number = 0
     for row in rows:
         document = document or DoclingDocument(name=PurePath(row["path"]).name)
-        number += 1
         document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
         left = list(tables(row["markdown"] or ""))
         words = words_of(row["text"] or "")
         for region in regions(row):
             _add(document, region, row["page"], left, words)
-    return document, number
+    return document
 
 
 def _add(document: "DoclingDocument", region: Region, page: int, left: list[Table], words: Set[str]) -> None:

@@ -16,7 +16,7 @@ from storage.database import database_path, explained, snapshot
 from storage.errors import ExportPathError, NotExportedError
 from storage.export.document_names import DocumentNames
 from storage.export.figures import DocumentFigures, Draw, partial_path
-from storage.export.formats import Format, export
+from storage.export.formats import Counted, Format
 from storage.export.rows import PageRow, export_rows
 from storage.export.selection import Selection
 from storage.strings.text import real_path
@@ -57,16 +57,17 @@ def export_to_file(db: Database, form: Format, path: str, selection: Selection |
         )
     target = os.path.realpath(path)
     _Kept(db).refuse(target, path)
+    rows = Counted(export_rows(db, selection, with_words=form.with_words))
     try:
         # A pipe or device is written to, not replaced.
         if os.path.exists(target) and not os.path.isfile(target):
             with _opened(target, form) as stream:
-                number = export(db, form, stream, selection)
+                form.write(rows, stream)
         else:
-            number = replace_file(target, form, lambda stream: export(db, form, stream, selection))
+            replace_file(target, form, partial(form.write, rows))
     except OSError as error:
         raise _unwritable(path, error) from error
-    return Written(pages=number, files=1, left_out=[])
+    return Written(pages=rows.number, files=1, left_out=[])
 
 
 def export_to_folder(
@@ -114,18 +115,20 @@ def _write_document(
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         kept.refuse(os.path.realpath(target), target)
-        write = partial(form.write_document or form.write, pages)
+        rows = Counted(pages)
+        write = partial(form.write_document or form.write, rows)
         if form.figures is None or draw is None:
-            done.pages += replace_file(target, form, write)
+            replace_file(target, form, write)
         else:
             folder = f"{stem}.figures" if form.figures == "beside" else None
             with DocumentFigures(draw, folder, kept.refuse) as figures:
                 # Figures appear just before their document does.
-                done.pages += replace_file(target, form, partial(write, place=figures.place), figures.keep)
+                replace_file(target, form, partial(write, place=figures.place), figures.keep)
             done.figures += figures.number
             if (line := figures.shortfall()) is not None:
                 done.undrawn.append(line)
         done.files += 1
+        done.pages += rows.number
     except NotExportedError as error:
         done.left_out.append(str(error))
     except OSError as error:
@@ -165,16 +168,16 @@ def _opened(path: str, form: Format) -> IO[Any]:
 
 
 def replace_file(
-    target: str, form: Format, write: Callable[[IO[Any]], int], written: Callable[[], None] = lambda: None
-) -> int:
-    """Writes a file that appears whole in the target's place, and returns what `write` did.
+    target: str, form: Format, write: Callable[[IO[Any]], object], written: Callable[[], None] = lambda: None
+) -> None:
+    """Writes a file that appears whole in the target's place.
 
     written: is called once all is written, before it appears. Raises: OSError, and what these raise.
     """
     partial_file = partial_path(target)
     try:
         with _opened(partial_file, form) as stream:
-            number = write(stream)
+            write(stream)
         written()
         with contextlib.suppress(FileNotFoundError):
             shutil.copymode(target, partial_file)
@@ -183,4 +186,3 @@ def replace_file(
         with contextlib.suppress(OSError):
             os.unlink(partial_file)
         raise
-    return number

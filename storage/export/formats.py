@@ -1,7 +1,7 @@
 """The export formats by name: what writes each, and into what kind of files."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Literal, TextIO
 
@@ -15,7 +15,7 @@ from storage.strings.printable import one_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """A format. write: writes pages to a stream and returns their number; text, unless is_binary.
+    """A format. write: writes pages to a stream; text, unless is_binary.
 
     ending: what a document's file is called after its own name. one_file: what a file holds: all pages of an export,
     or a document's if so asked ("all"); a document's pages ("document"); a page ("page"). with_words: whether it says
@@ -24,28 +24,35 @@ class Format:
     a document is then also given what draws them. None for formats without.
     """
 
-    write: Callable[..., int]
+    write: Callable[..., None]
     ending: str
     one_file: Literal["all", "document", "page"] = "all"
     with_words: bool = False
     is_binary: bool = False
-    write_document: Callable[..., int] | None = None
+    write_document: Callable[..., None] | None = None
     figures: Literal["beside", "within"] | None = None
 
 
-def _write_jsonl(rows: Iterable[PageRow], stream: TextIO) -> int:
+class Counted:
+    """Pages on their way to what writes them. number: of those that were taken so far."""
+
+    def __init__(self, rows: Iterable[PageRow]) -> None:
+        self._rows, self.number = rows, 0
+
+    def __iter__(self) -> Iterator[PageRow]:
+        for row in self._rows:
+            self.number += 1
+            yield row
+
+
+def _write_jsonl(rows: Iterable[PageRow], stream: TextIO) -> None:
     """Writes JSON Lines: an object per page with all that the database holds about its current attempt."""
-    number = 0
-    for row in rows:
-        stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-        number += 1
-    return number
+    stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _write_text(rows: Iterable[PageRow], stream: TextIO) -> int:
+def _write_text(rows: Iterable[PageRow], stream: TextIO) -> None:
     """Writes plain text: a line naming file and page before each; one that is not fine says why in square brackets."""
-    number = 0
-    for row in rows:
+    for number, row in enumerate(rows):
         mark = " (superseded)" if row["superseded"] else ""
         stream.write(
             ("\n" if number else "") + f"==== {one_line(row['path'])}, page {row['page']}{mark} ====\n"
@@ -53,8 +60,6 @@ def _write_text(rows: Iterable[PageRow], stream: TextIO) -> int:
         reason = shortfall(row)
         body = (row["text"] or "").strip("\n")
         stream.write("".join(f"{part}\n" for part in (f"[{reason}]" if reason else "", body) if part))
-        number += 1
-    return number
 
 
 FORMATS = {
@@ -74,4 +79,6 @@ FORMATS = {
 
 def export(db: Database, form: Format, stream: IO[Any], selection: Selection | None = None) -> int:
     """Writes the selected pages (None: all) to a stream, page by page; returns the number of pages."""
-    return form.write(export_rows(db, selection, with_words=form.with_words), stream)
+    rows = Counted(export_rows(db, selection, with_words=form.with_words))
+    form.write(rows, stream)
+    return rows.number

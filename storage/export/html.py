@@ -21,12 +21,12 @@ DOUBTFUL_BELOW = 0.5
 _REACH = 12
 
 
-def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
-    """Writes the pages of a document; returns their number. Each has an anchor: #page-3.
+def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
+    """Writes the pages of a document. Each has an anchor: #page-3.
 
     place: has figures drawn, as data URLs; None names them.
     """
-    return written("html.jinja", rows, stream, body=_body, place=place)
+    written("html.jinja", rows, stream, body=_body, place=place)
 
 
 def _body(row: PageRow, place: Place | None) -> str:

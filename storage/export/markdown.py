@@ -9,7 +9,7 @@ something.
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TextIO
 
 from storage.export.figures import Place, placed, with_urls
@@ -18,37 +18,29 @@ from storage.export.rows import PageRow, shortfall
 from storage.strings.printable import one_line
 
 
-def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
-    """Writes the documents; returns the number of pages. A page that is not fine states why.
+def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
+    """Writes the documents. A page that is not fine states why.
 
     place: has figures drawn; None leaves their references as they are.
     """
-    number = 0
-    for pages in _documents(rows, stream):
-        for page in pages:
-            stream.write(f"\n<!-- {_comment(page)} -->\n")
-            body, figures = placed(page, place)
-            if body.strip():
-                stream.write(f"\n{with_urls(inert(body.strip(chr(10))), figures)}\n")
-            number += 1
-    return number
+    for page in chain.from_iterable(_documents(rows, stream)):
+        stream.write(f"\n<!-- {_comment(page)} -->\n")
+        body, figures = placed(page, place)
+        if body.strip():
+            stream.write(f"\n{with_urls(inert(body.strip(chr(10))), figures)}\n")
 
 
-def write_joined(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> int:
+def write_joined(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
     """Writes documents whose pages are joined into one text (storage.export.joined); otherwise as `write`."""
-    number = 0
 
     def bodies(pages: Iterable[PageRow]) -> Iterator[PageBody]:
-        nonlocal number
         for page in pages:
-            number += 1
             body, figures = placed(page, place)
             yield PageBody(number=page["page"], mark=_comment(page), markdown=with_urls(inert(body), figures))
 
     for pages in _documents(rows, stream):
         for part in joined(bodies(pages)):
             stream.write(f"\n{part}\n")
-    return number
 
 
 def _documents(rows: Iterable[PageRow], stream: TextIO) -> Iterator[Iterator[PageRow]]:

@@ -16,8 +16,8 @@ _CHARACTERS_A_GROUP = 4_000_000
 
 def write(
     rows: Iterable[PageRow], stream: IO[bytes], notes: Callable[[], Mapping[str, str]] | None = None
-) -> int:
-    """Writes the pages in row groups; returns their number. No pages: a file with the columns alone.
+) -> None:
+    """Writes the pages in row groups. No pages: a file with the columns alone.
 
     notes: key-value metadata of the file, asked for after the last page.
 
@@ -29,14 +29,11 @@ def write(
     except ImportError as error:
         raise MissingExtraError("--format parquet needs pyarrow: pip install pyarrow") from error
     schema = _schema()
-    number = 0
     with parquet.ParquetWriter(stream, schema, compression="zstd") as writer:
         for group in _groups(rows):
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema), row_group_size=len(group))
-            number += len(group)
         if notes is not None:
             writer.add_key_value_metadata(dict(notes()))
-    return number
 
 
 def _groups(rows: Iterable[PageRow]) -> Iterable[list[dict[str, object]]]:

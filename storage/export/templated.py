@@ -1,7 +1,7 @@
 """Formats by a template each, page by page: HTML, and hOCR, ALTO and PAGE XML with the boxes of lines and words."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache, partial
 from html import escape
@@ -23,26 +23,17 @@ _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _IN_ATTRIBUTES = _IN_TEXT | str.maketrans({'"': "&quot;", "\r": "&#13;", "\n": "&#10;", "\t": "&#09;"})
 
 
-def written(template: str, rows: Iterable[PageRow], stream: TextIO, **values: object) -> int:
-    """Writes pages, of one document or one page alone; returns their number. One without a text is there, empty.
+def written(template: str, rows: Iterable[PageRow], stream: TextIO, **values: object) -> None:
+    """Writes pages, of one document or one page alone. One without a text is there, empty.
 
     values: what the template has besides the pages.
     """
-    number = 0
-
-    def counted(pages: Iterable[PageRow]) -> Iterator[PageRow]:
-        nonlocal number
-        for page in pages:
-            number += 1
-            yield page
-
     left = iter(rows)
     for first in left:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        pages = counted(chain([first], left))
         head = {"path": first["path"], "superseded": first["superseded"], "program": program(), "now": now}
+        pages = chain([first], left)
         stream.writelines(_templates().get_template(template).generate(head, rows=pages, **values))
-    return number
 
 
 write_hocr = partial(written, "hocr.xml.jinja")

@@ -14,7 +14,7 @@ TABLE = "<table><tr><th colspan=2>a,b</th><td>c</td></tr><tr><td rowspan=2>1\n2<
 
 def written(*rows: PageRow) -> list[list[str]]:
     stream = io.StringIO(newline="")
-    assert csv_tables.write(rows, stream) == len(rows)
+    csv_tables.write(rows, stream)
     return list(csv.reader(io.StringIO(stream.getvalue(), newline="")))
 
 

@@ -14,7 +14,7 @@ TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></ta
 
 def written(name: str, *rows: PageRow) -> str:
     stream = io.StringIO()
-    assert FORMATS[name].write(rows, stream) == len(rows)
+    FORMATS[name].write(rows, stream)
     return stream.getvalue()
 
 

@@ -52,7 +52,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(filled: Path) -> None:
     target.write_text("earlier export")
     target.chmod(0o640)
 
-    def broken(rows: object, stream: io.TextIOBase) -> int:
+    def broken(rows: object, stream: io.TextIOBase) -> None:
         stream.write("half")
         raise KeyboardInterrupt
 
@@ -165,7 +165,7 @@ def test_a_document_is_never_overwritten(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_document_that_a_format_cannot_hold_is_left_out_and_named(filled: Path, tmp_path: Path) -> None:
-    def write(rows: object, stream: io.TextIOBase) -> int:
+    def write(rows: object, stream: io.TextIOBase) -> None:
         stream.write("half")
         raise NotExportedError("a.pdf: has changed since it was read")
 

@@ -189,7 +189,7 @@ def test_what_cannot_be_drawn_is_said_once(filled: Path, tmp_path: Path) -> None
 
 
 def test_a_document_that_is_not_written_leaves_no_figures(filled: Path, tmp_path: Path) -> None:
-    def interrupted(rows: Any, stream: Any, place: Any) -> int:
+    def interrupted(rows: Any, stream: Any, place: Any) -> None:
         markdown.write(rows, stream, place)
         raise KeyboardInterrupt
 

@@ -15,7 +15,7 @@ def test_rows_come_back() -> None:
     reader = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     rows = [a_letter(), a_failure(), a_row("x", 3, timings={"decode": 0.5, "render": 0.25})]
     stream = io.BytesIO()
-    assert parquet.write(rows, stream) == 3
+    parquet.write(rows, stream)
     found = reader.read_table(io.BytesIO(stream.getvalue())).to_pylist()
     assert [{**row, "timings": dict(row["timings"])} for row in found] == json.loads(json.dumps(rows))
 
@@ -23,7 +23,7 @@ def test_rows_come_back() -> None:
 def test_row_groups_are_bounded() -> None:
     reader = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     stream = io.BytesIO()
-    assert parquet.write((a_row("x", page) for page in range(1, 601)), stream) == 600
+    parquet.write((a_row("x", page) for page in range(1, 601)), stream)
     file = reader.ParquetFile(io.BytesIO(stream.getvalue()))
     assert [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)] == [256, 256, 88]
 
@@ -31,7 +31,7 @@ def test_row_groups_are_bounded() -> None:
 def test_no_pages_are_a_file_with_the_columns_alone() -> None:
     reader = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet")
     stream = io.BytesIO()
-    assert parquet.write([], stream) == 0
+    parquet.write([], stream)
     found = reader.read_table(io.BytesIO(stream.getvalue()))
     assert found.num_rows == 0
     assert found.column_names == list(a_row())
