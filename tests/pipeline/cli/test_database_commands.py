@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from pipeline.cli.database_commands import parse_age
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
+from storage.datasette.metadata import metadata
 from storage.records.store import Store
 from tests.storage.sample_records import SHA_B, a_file, a_page, a_run, mark_missing, new_run, rows
 
@@ -127,3 +129,16 @@ def test_ages() -> None:
     for text in ("", "d", "90", "-1d", "1.5d", "1e3d", "999999d"):
         with pytest.raises(click.BadParameter, match="90d, 12w or 36h"):
             parse_age(None, None, text)
+
+
+def test_metadata_are_printed_or_written(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "metadata.yaml"
+    assert main(["datasette", "--db", database]) == ExitCode.USAGE, "there is none"
+    Store(database).close()
+    capsys.readouterr()
+    assert main(["datasette", "--db", database]) == ExitCode.OK
+    assert yaml.safe_load(capsys.readouterr().out) == metadata(database)
+    assert main(["datasette", "--db", database, "-o", str(target)]) == ExitCode.OK
+    assert yaml.safe_load(target.read_text(encoding="utf-8")) == metadata(database)
