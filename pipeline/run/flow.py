@@ -55,6 +55,7 @@ class Flow:
         planner: Planner | None = None,
     ) -> None:
         self._ledger, self._stop, self._models, self._workers = ledger, stop, models, workers
+        self._page_models = models.all
         self._deferred = DeferredModels(ledger.config, tuple(models.others), lambda: models.first.device)
         self._plan = plan = Plan(ledger.config, models, workers)
         self._budget, self._page_bytes = budget, page_bytes
@@ -85,7 +86,7 @@ class Flow:
             ended = await asyncio.gather(watching, reading, return_exceptions=True)
             # The pages the model had are stored as failed attempts: otherwise the next run would start with the same
             # page and die of it again.
-            lost = [page for model in self._models.all if model.failed.done() for page in model.lost()]
+            lost = [page for model in self._page_models if model.failed.done() for page in model.lost()]
             struck = await asyncio.gather(
                 *(self._ledger.store([result]) for result in lost), return_exceptions=True
             )
@@ -99,9 +100,9 @@ class Flow:
         if self._models.first.device is not None and not self._is_device_known:
             self._budget.allow(inflight_mb(self._ledger.config, self._models.first.device) << 20)
             self._is_device_known = True
-        num_tokens = sum(model.decoded()[0] for model in self._models.all)
+        num_tokens = sum(model.decoded()[0] for model in self._page_models)
         self._ledger.progress.at_work(self._phase(), num_tokens)
-        for model in self._models.all:
+        for model in self._page_models:
             if model.failed.done():
                 model.failed.result()
 
@@ -130,7 +131,7 @@ class Flow:
                 continue
             if self._models.lines is not None:
                 await asyncio.to_thread(self._models.lines.close)
-            for before in self._models.all:
+            for before in self._page_models:
                 if before is not model:
                     await asyncio.to_thread(before.let_go)
             async with asyncio.TaskGroup() as tasks:
@@ -183,7 +184,7 @@ class Flow:
 
     def _note_stored(self, page: Page) -> None:
         """Records how long after its last token a page was first stored."""
-        ended = [at for model in self._models.all if (at := model.ended_at.pop(page, None)) is not None]
+        ended = [at for model in self._page_models if (at := model.ended_at.pop(page, None)) is not None]
         if ended:
             ended_at = max(ended)
             self._ledger.summary.stored_after.add(time.monotonic() - ended_at)
@@ -205,7 +206,7 @@ class Flow:
                 self._slow.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
-            if is_to_be_read(outcome) and self._plan.first.marks_pages:
+            if self._plan.first.marks_pages and is_to_be_read(outcome):
                 await self._begin(page, self._plan.first, alone=alone)
             reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
