@@ -12,7 +12,7 @@ from encoders.graphs.batching.trials import Runner, Trials
 from encoders.graphs.capturing.buffers import META, have_room, input_rows
 from encoders.graphs.capturing.capture import Capture, Graph
 from encoders.graphs.capturing.store import GraphStore
-from encoders.graphs.errors import BudgetError
+from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.path import GraphPath, Unit, Use
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.staging import Staging
@@ -160,11 +160,14 @@ def by_axis(units: Sequence[Unit]) -> dict[Hashable, list[int]]:
 
 
 def user_budgets(paths: Sequence[GraphPath], settings: GraphSettings) -> dict[str, list[int]]:
-    """Returns the user's list of each path that has one. Raises BudgetError, with the remedy, for one without sense."""
+    """Returns the user's list of each path that has one.
+
+    Raises GraphSettingsError, with the remedy, for one without sense.
+    """
     known = [path.name for path in paths]
     for name in settings.budgets if isinstance(settings.budgets, Mapping) else ():
         if name not in known:
-            raise BudgetError(f"budgets names a path {name}; this encoder has {', '.join(known)}")
+            raise GraphSettingsError(f"budgets names a path {name}; this encoder has {', '.join(known)}")
     chosen = {}
     for path in paths:
         sizes = settings.budgets_of(path.name)
@@ -178,8 +181,8 @@ def wanted_sizes(
 ) -> list[int]:
     """Returns sizes in tokens, ascending; equivalent budgets are one. chosen: the user's, None to generate them.
 
-    Raises BudgetError if the input buffers of a chosen budget alone exceed memory_limit, which must be None where
-    nothing is captured.
+    Raises GraphSettingsError if the input buffers of a chosen budget alone exceed memory_limit, which must be None
+    where nothing is captured.
     """
     if chosen is None:
         make = budgets.generate_finely if settings.budgets_of(path.name) == "auto" else budgets.generate
@@ -191,7 +194,7 @@ def wanted_sizes(
         for size in held:
             needed = sum(like.nbytes for like in path.buffers(axis, size, META).values())
             if needed > settings.memory_limit:
-                raise BudgetError(
+                raise GraphSettingsError(
                     f"budgets of {path.name}: {size} tokens need {needed} bytes for their input alone, more than "
                     f"memory_limit, {settings.memory_limit}: leave them out or raise it"
                 )

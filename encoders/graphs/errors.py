@@ -5,10 +5,6 @@ class GraphSettingsError(ValueError):
     """A setting makes no sense; the message says what to change."""
 
 
-class BudgetError(GraphSettingsError):
-    """A token budget cannot be captured; the message says what to change."""
-
-
 class UnitError(ValueError):
     """A unit does not fit its path: its names, dtypes or shapes differ from those of the path's buffers."""
 

@@ -80,7 +80,7 @@ class EncoderGraphManager:
 
         Units of other axes run eagerly. histogram: how often to expect batches of each number of tokens, by path and
         axis; by default what this manager has seen, and before that full batches with any remainder. It matters where
-        budgets are "auto"; calling this again captures and chooses again. Raises BudgetError for a budget that
+        budgets are "auto"; calling this again captures and chooses again. Raises GraphSettingsError for a budget that
         memory_limit can never hold, if graphs are captured at all.
         """
         self._require_open()

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from encoders.graphs.errors import GraphSettingsError
-
 Budgets = Sequence[int] | Literal["auto"] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSettings:
-    """Settings of the graph manager. Raises GraphSettingsError for values that make no sense.
+    """Settings of the graph manager, as configurations and commands have checked them.
 
     graphs: "auto" captures on a device that can, and replays what was measured to be faster than eager; "on" captures
         all sizes of an axis before its first batch, and replays whatever fits, without timing it; "off" runs everything
@@ -48,23 +46,3 @@ class GraphSettings:
     def budgets_of(self, path: str) -> Budgets:
         """Returns the path's list, "auto", or None."""
         return self.budgets.get(path) if isinstance(self.budgets, Mapping) else self.budgets
-
-    def __post_init__(self) -> None:
-        if self.graphs not in ("auto", "on", "off"):
-            raise GraphSettingsError(f"graphs is {self.graphs!r}: set it to auto, on or off")
-        if isinstance(self.budgets, str) and self.budgets != "auto":
-            raise GraphSettingsError(f"budgets is {self.budgets!r}: give a list for each path, or auto")
-        for name in ("max_items", "max_frames", "max_graphs", "repeats"):
-            if getattr(self, name) < 1:
-                raise GraphSettingsError(f"{name} is {getattr(self, name)}: it must be at least 1")
-        if self.capture_after is not None and self.capture_after < 1:
-            raise GraphSettingsError(f"capture_after is {self.capture_after}: it must be at least 1, or none")
-        if self.memory_limit is not None and self.memory_limit < 1:
-            raise GraphSettingsError(
-                f"memory_limit is {self.memory_limit} bytes: give a positive number, or none for no limit"
-            )
-        if self.parity_every < 0 or not 0 <= self.parity_tolerance < 1:
-            raise GraphSettingsError(
-                f"parity_every is {self.parity_every}, parity_tolerance {self.parity_tolerance}: "
-                "they must be at least 0, and the tolerance below 1"
-            )

@@ -1,10 +1,13 @@
-"""What a bench found, as values for JSON and as lines to print, with the tables of its report."""
+"""What a bench found, as values for JSON and as lines to print, with the tables of its report. Torch-free."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.errors import ConfigError
+
+# The name of the model with random weights, and how many tokens it writes on a page.
+RANDOM, RANDOM_OUTPUT_TOKENS = "random", 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

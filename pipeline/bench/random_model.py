@@ -9,7 +9,7 @@ from torch import nn
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, LoadedModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from ocr.model.random_weights import redraw
-from pipeline.bench.model_names import RANDOM
+from pipeline.bench.bench_figures import RANDOM
 
 _LINE_WORDS = 12
 

@@ -3,16 +3,18 @@
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 
-from encoders.graphs.errors import BudgetError
+from encoders.graphs.errors import GraphSettingsError
 
 
 def generate(least: int, most: int) -> list[int]:
     """Returns the doublings of least up to most, then most itself.
 
-    Raises BudgetError if least is no size or above most.
+    Raises GraphSettingsError if least is no size or above most.
     """
     if least < 1 or most < least:
-        raise BudgetError(f"budgets cannot run from {least} to {most} tokens: raise max_items or the largest")
+        raise GraphSettingsError(
+            f"budgets cannot run from {least} to {most} tokens: raise max_items or the largest"
+        )
     sizes = []
     size = least
     while size <= most:
@@ -29,25 +31,32 @@ def generate_finely(least: int, most: int) -> list[int]:
 
 
 def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
-    """Returns the user's list for a path with a smallest unit of `least` tokens. Raises BudgetError with the remedy."""
+    """Returns the user's list for a path with a smallest unit of `least` tokens.
+
+    Raises GraphSettingsError with the remedy.
+    """
     if isinstance(budgets, str):
-        raise BudgetError(f"budgets of {path} is {budgets!r}: give a list of tokens, or auto")
+        raise GraphSettingsError(f"budgets of {path} is {budgets!r}: give a list of tokens, or auto")
     if not budgets:
-        raise BudgetError(
+        raise GraphSettingsError(
             f"budgets of {path} is empty: leave it out to have sizes generated, or set graphs off"
         )
     for budget in budgets:
         if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
-            raise BudgetError(f"budgets of {path}: {budget!r} is not a positive whole number of tokens")
+            raise GraphSettingsError(
+                f"budgets of {path}: {budget!r} is not a positive whole number of tokens"
+            )
         if budget % least:
             near = max(least, round(budget / least) * least)
-            raise BudgetError(
+            raise GraphSettingsError(
                 f"budgets of {path}: {budget} is not a multiple of {least}, the tokens of its smallest unit; "
                 f"the nearest is {near}"
             )
     wanted = sorted(set(budgets))
     if list(budgets) != wanted:
-        raise BudgetError(f"budgets of {path}: {list(budgets)} must ascend without repeats: write {wanted}")
+        raise GraphSettingsError(
+            f"budgets of {path}: {list(budgets)} must ascend without repeats: write {wanted}"
+        )
     return wanted
 
 

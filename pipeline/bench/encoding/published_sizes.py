@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.bench.model_names import RANDOM
+from pipeline.bench.bench_figures import RANDOM
 from pipeline.errors import ConfigError
 
 _SO400M = {

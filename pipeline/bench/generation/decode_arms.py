@@ -21,7 +21,7 @@ from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import OcrConfig
 from ocr.model.prompt import encode_prompt, splice
-from pipeline.bench.model_names import RANDOM
+from pipeline.bench.bench_figures import RANDOM
 from pipeline.bench.random_model import random_loaded
 from pipeline.bench.real_pages import first_pages
 from pipeline.bench.reference import load_reference

@@ -11,9 +11,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.bench.bench_figures import Figures
+from pipeline.bench.bench_figures import RANDOM_OUTPUT_TOKENS, Figures
 from pipeline.bench.host_meter import HostMeter, process_age_s
-from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.bench.whole_run.track import Measured, PageTrack

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ocr.families.registry import DEEPSEEK, family_of
 from ocr.model_files.locate import INDEX, WEIGHTS, find_directory, read_ahead, read_json, weight_files
-from pipeline.bench.model_names import RANDOM
+from pipeline.bench.bench_figures import RANDOM
 from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.config.sources import Layer

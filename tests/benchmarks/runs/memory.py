@@ -20,8 +20,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.bench.bench_figures import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.host_meter import HostUse, host_use
-from pipeline.bench.model_names import RANDOM_OUTPUT_TOKENS
 from pipeline.bench.real_pages import copy_pages
 from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
 from pipeline.config.sources import nest

@@ -8,7 +8,7 @@ import torch
 from encoders.graphs.axis_graphs import due_sizes
 from encoders.graphs.capturing.buffers import StaticBuffers
 from encoders.graphs.capturing.capture import Graph, Run
-from encoders.graphs.errors import GraphSettingsError, ManagerClosedError
+from encoders.graphs.errors import ManagerClosedError
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import GraphPath, Tensors
 from encoders.graphs.settings import GraphSettings
@@ -227,11 +227,6 @@ def test_a_batch_counts_for_the_smallest_size_that_holds_it() -> None:
     assert list(due_sizes([16, 32, 64, 128], observed | {16: 4}, set(), settings)) == [32, 16]
     assert list(due_sizes([16, 32, 64, 128], observed | {16: 4}, {32}, settings)) == [16]
     assert list(due_sizes([16], {16: 100}, set(), GraphSettings())) == []
-
-
-def test_a_number_of_batches_that_makes_no_sense_is_refused() -> None:
-    with pytest.raises(GraphSettingsError, match="capture_after"):
-        GraphSettings(capture_after=0)
 
 
 def test_ways_that_are_compared_take_turns() -> None:

@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from encoders.minicpm.resampler import Resampler
 from tests.encoders.minicpm.plain import PlainVision
-from tests.encoders.minicpm.tiny_vision import GRIDS, VERSIONS, tiny_parts
+from tests.encoders.minicpm.tiny_vision import GRIDS, tiny_parts
 
 CAP = 70
 # Groups of 1 to 6 frames, of mixed lengths; far apart, hours into a video, at the same time, and without a time.
@@ -48,18 +48,6 @@ def frames_of(groups: list[list[int]]) -> list[tuple[int, int]]:
     return grids
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_slices_of_many_shapes_equal_the_plain_resampler(version: str) -> None:
-    resampler, plain = parts(version)
-    given = features(GRIDS)
-    expected = plain.resampler(given, GRIDS, [[-1]] * len(GRIDS))
-    tokens = resampler(padded(given), torch.tensor(GRIDS, dtype=torch.int32))
-    torch.testing.assert_close(tokens, expected, rtol=0, atol=1e-5)
-    assert (tokens[0] - tokens[6]).abs().max() > 0.1, (
-        "equal shapes, other features: others must not look alike"
-    )
-
-
 @pytest.mark.parametrize("fill", [torch.nan, torch.inf, 1e30])
 def test_what_lies_behind_a_slice_is_not_read(fill: float) -> None:
     resampler, _ = parts("2.6")
@@ -74,19 +62,6 @@ def test_groups_of_frames_equal_the_plain_resampler() -> None:
     expected = plain.resampler(given, grids, GROUPS)
     tokens = resampler(padded(given, torch.nan), sizes, TIMES, members(GROUPS))
     torch.testing.assert_close(tokens, expected, rtol=0, atol=1e-5)
-
-
-def test_a_group_alone_equals_the_group_in_a_batch() -> None:
-    resampler, _ = parts("4.5")
-    grids = frames_of(GROUPS)
-    given, sizes = padded(features(grids)), torch.tensor(grids, dtype=torch.int32)
-    start = 0
-    together = resampler(given, sizes, TIMES, members(GROUPS))
-    for row, group in enumerate(GROUPS):
-        own = slice(start, start + len(group))
-        start += len(group)
-        alone = resampler(given[own], sizes[own], TIMES[own], members([group], frames=len(group)))
-        torch.testing.assert_close(alone[0], together[row], rtol=0, atol=2e-6)
 
 
 def test_no_time_is_not_time_zero() -> None:

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from encoders.bfloat16 import multiply_in_bfloat16
-from encoders.graphs.capturing.buffers import StaticBuffers
 from encoders.graphs.capturing.capture import Capture, CudaGraphCapture
 from encoders.graphs.errors import UnitError
 from encoders.graphs.manager import EncoderGraphManager
@@ -137,23 +136,6 @@ def test_larger_batches_leave_nothing_behind_in_smaller_ones() -> None:
             frames[3 * first :][: sum(unit.items for unit in chosen)], groups[first:][: len(chosen)]
         )
         torch.testing.assert_close(tokens, expected, rtol=0, atol=1e-5)
-
-
-def test_padding_is_restored_behind_a_smaller_batch() -> None:
-    encoder, _, _, _ = tiny_parts("4.5")
-    (path,) = encoder.paths
-    groups = [[1, 2, 3], [4, 5, 6], [7, 8]]
-    stacked, _ = video(groups)
-    units = [path.group_unit(group, times, 3) for group, times in zip(stacked, groups, strict=True)]
-    used, fresh = (StaticBuffers(path, Tier(16, 3), 12, CPU) for _ in range(2))
-    used.write(units)
-    used.write(units[2:])
-    fresh.write(units[2:])
-    for name, tensor in fresh.inputs.items():
-        assert torch.equal(used.inputs[name], tensor) or name == "runs", name
-    assert torch.equal(*(path.forward(each.inputs)["tokens"] for each in (used, fresh))), (
-        "no other pixels are read"
-    )
 
 
 def test_a_group_beyond_the_largest_batch_runs_eagerly() -> None:

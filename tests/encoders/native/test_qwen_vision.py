@@ -77,23 +77,6 @@ def test_the_host_looks_at_no_value(model: str) -> None:
         assert nothing.isfinite().all()
 
 
-def test_an_image_is_a_video_of_one_frame() -> None:
-    vision = tiny_vision("qwen3")
-    image = draw(1, 3, 4)
-    as_image, as_video = (vision.encode(collated(vision, kind, [image])) for kind in ("image", "video"))  # type: ignore[arg-type]
-    assert torch.equal(as_image, as_video)
-
-
-def test_frames_do_not_see_each_other() -> None:
-    vision = tiny_vision("qwen2_5")
-    video = draw(4, 3, 4)
-    changed = video.clone()
-    changed[3] = 255 - changed[3]
-    before, after = (vision.encode(collated(vision, "video", [frames])) for frames in (video, changed))
-    assert torch.equal(before[:12], after[:12])
-    assert not torch.allclose(before[12:], after[12:], atol=0.1)
-
-
 def test_pixels_are_normalised_to_the_bit() -> None:
     """All 256 values, as transformers' processor without torchvision does it."""
     every = np.arange(256, dtype=np.uint8).reshape(16, 16, 1).repeat(3, axis=2)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from encoders.graphs.errors import BudgetError, GraphSettingsError
+from encoders.graphs.errors import GraphSettingsError
 from pipeline.config.encoder_section import config_error, graph_settings
 from pipeline.config.schema import tile_mode
 from pipeline.config.sources import load
@@ -110,7 +110,9 @@ def test_a_run_with_wrong_budgets_makes_no_database(tmp_path: Path) -> None:
 
 
 def test_the_managers_complaints_come_under_their_keys() -> None:
-    memory = BudgetError("budgets of local: 3200 tokens need 39321600 bytes, more than memory_limit, 1000")
+    memory = GraphSettingsError(
+        "budgets of local: 3200 tokens need 39321600 bytes, more than memory_limit, 1000"
+    )
     assert str(config_error(memory)).startswith("encoder.budgets.local: 3200 tokens need")
     items = GraphSettingsError("max_items is 0: it must be at least 1")
     assert str(config_error(items)) == "encoder.max_items is 0: it must be at least 1"

@@ -12,7 +12,7 @@ from encoders.graphs.batching.budgets import (
     smallest_fitting,
     validate,
 )
-from encoders.graphs.errors import BudgetError
+from encoders.graphs.errors import GraphSettingsError
 
 
 def test_sizes_double_and_end_with_the_most() -> None:
@@ -22,7 +22,7 @@ def test_sizes_double_and_end_with_the_most() -> None:
     assert generate_finely(100, 800) == [100, 200, 300, 400, 600, 800]
     assert all(size % 100 == 0 for size in generate_finely(100, 3200))
     for least, most in ((0, 4), (8, 4)):
-        with pytest.raises(BudgetError, match="raise"):
+        with pytest.raises(GraphSettingsError, match="raise"):
             generate(least, most)
 
 
@@ -39,7 +39,7 @@ def test_a_list_of_the_users_is_taken_or_refused_with_a_remedy() -> None:
         ([200, 100], r"write \[100, 200\]"),
         ([100, 100], r"write \[100\]"),
     ):
-        with pytest.raises(BudgetError, match=remedy):
+        with pytest.raises(GraphSettingsError, match=remedy):
             validate("local", budgets, 100)  # type: ignore[arg-type]
 
 
