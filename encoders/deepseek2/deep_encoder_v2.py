@@ -47,7 +47,7 @@ class DeepEncoderV2(ViewsModel):
     def __init__(self, model: "DeepseekOcr2Model") -> None:
         super().__init__()
         tower = model.vision_tower
-        self.sam_model = sam_of(tower.sam_encoder)
+        self.sam_model = sam_of(model)
         self.query_encoder = tower.vision_encoder
         self.query_768, self.query_1024 = tower.query_768_resolution, tower.query_1024_resolution
         self.projector = model.multi_modal_projector
