@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from encoders.square_views import SquareViewsEncoder
-from ocr.checkpoints.model_weights import fill, slots
+from ocr.checkpoints.model_weights import CHARACTER_HEAD, fill, ignored, slots
 from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, Mode
 from ocr.int8 import is_quantised, stored
@@ -116,10 +116,21 @@ def load(
             f"{directory}: tokenizer.json has {num_ids} tokens, config.json a vocab_size of "
             f"{config.language.vocab_size}; they belong to different models, fetch both again together"
         )
-    files = weight_files(directory)
     with torch.device("meta"):
         model = OcrModel(config)
-    fill(model, files, torch.device(device), dtype, encoder_dtype or dtype)
+    fill(
+        model,
+        slots(model),
+        weight_files(directory),
+        torch.device(device),
+        lambda name: (encoder_dtype or dtype) if name.startswith("encoder.") else dtype,
+        unused=(CHARACTER_HEAD, *ignored(model)),
+        remedy="the config.json published with these weights, and weights under DeepSeek-OCR's published names",
+    )
+    text = model.language_model
+    if config.language.tie_word_embeddings:
+        model.lm_head.weight = text.embed_tokens.weight
+    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # no checkpoint holds its tables
     ids = {**config_json["language_config"], **config_json}
     return LoadedModel(
         model=model,

@@ -1,20 +1,21 @@
 """Fills a model with its published tensors, under their names, converted one by one or streamed to a GPU."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ocr.checkpoints.weight_files import check_shapes, open_weights, shapes_of
 from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
 from ocr.int8 import SCALE_SUFFIX, num_rows, restored
 from ocr.model.deepseek_ocr import OcrModel
 
+Shapes = Mapping[str, tuple[int, ...]]
 _EXPERTS = ".mlp.experts."
 # Of models that were trained with a head for characters, which is not read any more.
 CHARACTER_HEAD = "model.character_head."
@@ -73,30 +74,30 @@ def _expert_slots(name: str, layer: str, parameter: torch.Tensor) -> Iterator[tu
 
 
 def fill(
-    model: OcrModel,
+    model: nn.Module,
+    places: Mapping[str, Slot],
     files: Sequence[Path],
     device: torch.device,
-    dtype: torch.dtype,
-    encoder_dtype: torch.dtype,
+    dtype_of: Callable[[str], torch.dtype],
+    *,
+    unused: Iterable[str] = (),
+    remedy: str = "the config.json published with these weights",
 ) -> None:
-    """Fills a model built on meta with its weights, and leaves it in evaluation mode without gradients."""
-    places = slots(model)
+    """Fills a model built on meta with its weights, and leaves it in evaluation mode without gradients.
+
+    places: of the published names. dtype_of: called with a parameter's name. unused: what names begin with that the
+    files may hold besides. remedy: what to use instead of files that do not fit. Raises: CheckpointError.
+    """
     with ExitStack() as stack:
-        opened = open_weights(files, stack)
-        source = {key: handle for key, handle in opened.items() if not key.startswith(CHARACTER_HEAD)}
+        opened = _open(files, stack)
+        source = {key: handle for key, handle in opened.items() if not key.startswith(tuple(unused))}
         expected = dict(_expected_shapes(places, source))
-        unused = ignored(model)
-        found = {key: shape for key, shape in shapes_of(source).items() if key not in unused}
+        found = {key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items()}
         deflated = {key for key in found.keys() & expected.keys() if _dtype(source, key) == "U8"}
         found |= {key: expected[key] for key in deflated}  # their length says nothing
-        check_shapes(
-            expected,
-            found,
-            files,
-            "the config.json published with these weights, and weights under DeepSeek-OCR's published names",
-        )
+        _check_shapes(expected, found, files, remedy)
         likes = {
-            name: model.get_parameter(name).to(encoder_dtype if name.startswith("encoder.") else dtype)
+            name: model.get_parameter(name).to(dtype_of(name))
             for name in dict.fromkeys(place.parameter for place in places.values())
         }
         read = _stream if device.type == "cuda" else _convert
@@ -104,11 +105,43 @@ def fill(
     for name, tensor in whole.items():
         module, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
-    text = model.language_model
-    if model.config.language.tie_word_embeddings:
-        model.lm_head.weight = text.embed_tokens.weight
-    text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # no checkpoint holds its tables
     model.eval()
+
+
+def _open(files: Sequence[Path], stack: ExitStack) -> dict[str, Any]:
+    """Returns, for each tensor's name, the open file that holds it."""
+    found: dict[str, Any] = {}
+    for file in files:
+        try:
+            handle = stack.enter_context(safe_open(file, framework="pt"))
+        except (SafetensorError, OSError) as error:
+            raise CheckpointError(
+                f"{file} cannot be read as safetensors ({error}); fetch the file again"
+            ) from error
+        found.update(dict.fromkeys(handle.keys(), handle))
+    return found
+
+
+def _check_shapes(expected: Shapes, found: Shapes, files: Sequence[Path], remedy: str) -> None:
+    """Raises a CheckpointError that names every kind of mismatch at once."""
+    misshapen = [
+        f"{name} {list(found[name])} instead of {list(shape)}"
+        for name, shape in expected.items()
+        if found.get(name, shape) != shape
+    ]
+    faults = [
+        _listed("missing tensors", [name for name in expected if name not in found]),
+        _listed("unknown tensors", [name for name in found if name not in expected]),
+        _listed("tensors of another shape", misshapen),
+    ]
+    if any(faults):
+        where, what = ", ".join(map(str, files)), "; ".join(filter(None, faults))
+        raise CheckpointError(f"{where} does not fit its config.json: {what}. Use {remedy}")
+
+
+def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return f"{kind}: {', '.join(items[:most])}{more}" if items else ""
 
 
 def _convert(
@@ -168,7 +201,7 @@ def _read(source: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Tensor
 
 def _expected_shapes(
     places: Mapping[str, Slot], source: Mapping[str, Any]
-) -> Iterable[tuple[str, tuple[int, ...]]]:
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     for key, place in places.items():
         yield key, place.shape
         if key in source and _dtype(source, key) in ("I8", "U8"):

@@ -6,7 +6,6 @@ Shapes: L tokens of a prompt, T vision tokens, D width.
 """
 
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionCo
 from encoders.minicpm.resampler import HEAD_WIDTH, Resampler, ResamplerConfig
 from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
-from ocr.checkpoints.weight_files import check_shapes, open_weights, shapes_of
+from ocr.checkpoints.model_weights import Slot, fill
 from ocr.errors import CheckpointError
 from ocr.families.minicpm.prompts import PagePrompt
 from ocr.families.minicpm.versions import Version, section, version_of, whole_number
@@ -155,26 +154,22 @@ def load_minicpm(
     encoder_dtype: of vision transformer and resampler. Raises: CheckpointError, naming files or tensors and the remedy.
     """
     config = read_json(directory / "config.json")
-    files = weight_files(directory)
     with torch.device("meta"):
         model = MiniCpmModel.from_config(config)
     tied = model.config.language.tie_word_embeddings
-    with ExitStack() as stack:
-        source = open_weights(files, stack)
-        if tied:
-            source.pop(_TIED, None)
-        shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-        check_shapes(shapes, shapes_of(source), files, "the config.json published with these weights")
-        for name in shapes:
-            module, _, leaf = name.rpartition(".")
-            tensor = (
-                source[name].get_tensor(name).to(device, dtype if module.startswith("llm") else encoder_dtype)
-            )
-            setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
+    places = {name: Slot(name, None, tuple(weight.shape)) for name, weight in model.named_parameters()}
+    fill(
+        model,
+        places,
+        weight_files(directory),
+        device,
+        lambda name: dtype if name.startswith("llm.") else encoder_dtype,
+        unused=[_TIED] if tied else (),
+    )
     if tied:
         model.llm.tie_weights()
     # Tables that no file holds; the language model's were made without values.
     rotary = model.llm.model.rotary_emb
     model.llm.model.rotary_emb = type(rotary)(model.config.language).to(device)
     model.resampler.to(device)
-    return model.eval().requires_grad_(False)
+    return model
