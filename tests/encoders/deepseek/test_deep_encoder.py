@@ -90,6 +90,8 @@ def test_rasters_run_across_the_page(encoder: DeepEncoder) -> None:
 
 
 class Recorder(TorchDispatchMode):
+    """ops: the operators that ran."""
+
     def __init__(self) -> None:
         super().__init__()
         self.ops: set[str] = set()
@@ -102,13 +104,8 @@ class Recorder(TorchDispatchMode):
 def test_a_prepared_forward_does_no_index_work(encoder: DeepEncoder) -> None:
     pixels = torch.zeros(1, 3, 640, 640, dtype=torch.uint8)
     forbidden = {
-        "arange",
-        "index",
-        "nonzero",
-        "_local_scalar_dense",
-        "_upsample_bicubic2d_aa",
-        "upsample_linear1d",
-    }
+        "arange", "index", "nonzero", "_local_scalar_dense", "_upsample_bicubic2d_aa", "upsample_linear1d",
+    }  # fmt: skip
     encoder.train(False)
     with torch.no_grad(), Recorder() as unprepared:
         encoder.encode_views(pixels)

@@ -1,12 +1,10 @@
 """DeepSeek-OCR-2's encoder against transformers' class, with the same random weights."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DeepseekOcr2Config
 from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
 
@@ -18,6 +16,7 @@ from encoders.square_views import SquareViewsEncoder
 from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
+from tests.encoders.deepseek.test_deep_encoder import Recorder
 from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.tiny import relative_error
 
@@ -150,27 +149,11 @@ def test_weights_are_shared(ours: DeepEncoderV2, theirs: DeepseekOcr2Model) -> N
     assert encoder.device == CPU
 
 
-class Recorder(TorchDispatchMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.ops: set[str] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.ops.add(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))
-
-
 def test_a_prepared_forward_looks_at_no_value(ours: DeepEncoderV2) -> None:
     pixels = torch.zeros(1, 3, TILE_PX, TILE_PX, dtype=torch.uint8)
     forbidden = {
-        "arange",
-        "index",
-        "nonzero",
-        "_local_scalar_dense",
-        "masked_fill",
-        "upsample_linear1d",
-        "cos",
-    }
+        "arange", "index", "nonzero", "_local_scalar_dense", "masked_fill", "upsample_linear1d", "cos",
+    }  # fmt: skip
     ours.train(False)
     ours.sam_model.train(False)
     with torch.no_grad(), Recorder() as unprepared:

@@ -32,17 +32,6 @@ def test_a_padded_forward_equals_the_units_alone(path: GraphPath, units: Sequenc
 
 
 @pytest.mark.parametrize(("path", "units"), UNITS, ids=lambda value: getattr(value, "name", ""))
-def test_what_a_write_leaves_behind_is_padded_again(path: GraphPath, units: Sequence[Unit]) -> None:
-    fresh = StaticBuffers(path, units[0].axis, 64, CPU)
-    used = StaticBuffers(path, units[0].axis, 64, CPU)
-    used.write(units)
-    used.write(units[2:])
-    fresh.write(units[2:])
-    for name, tensor in fresh.inputs.items():
-        assert torch.equal(used.inputs[name], tensor), name
-
-
-@pytest.mark.parametrize(("path", "units"), UNITS, ids=lambda value: getattr(value, "name", ""))
 def test_inputs_as_large_as_the_buffers_are_copied_all_the_same(
     path: GraphPath, units: Sequence[Unit]
 ) -> None:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -19,38 +19,25 @@ from tests.encoders.graphs.toys import CPU, ToyCapture, ViewPath
 SOON, NEVER = 10.0, 0.05
 
 
-class Threads:
-    """Runs functions in threads of their own."""
-
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(16)
-
-    def start(self, run: Callable[[], object]) -> "Future[object]":
-        return self._pool.submit(run)
-
-    def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
 @pytest.fixture
 def gate() -> Gate:
     return Gate()
 
 
 @pytest.fixture
-def threads() -> Iterator[Threads]:
-    started = Threads()
+def threads() -> Iterator[ThreadPoolExecutor]:
+    started = ThreadPoolExecutor(16)
     yield started
-    started.close()
+    started.shutdown(wait=False, cancel_futures=True)
 
 
 class Holder:
     """A thread that is within working() or capturing() until it is let go."""
 
-    def __init__(self, threads: Threads, enter: Callable[[], object]) -> None:
+    def __init__(self, threads: ThreadPoolExecutor, enter: Callable[[], object]) -> None:
         self.inside, self._go = threading.Event(), threading.Event()
         self._enter = enter
-        self._done = threads.start(self._run)
+        self._done = threads.submit(self._run)
 
     def _run(self) -> None:
         with self._enter():  # type: ignore[attr-defined]
@@ -76,7 +63,7 @@ def capturers_waiting(gate: Gate, count: int) -> None:
         time.sleep(0.001)
 
 
-def is_free(gate: Gate, threads: Threads) -> bool:
+def is_free(gate: Gate, threads: ThreadPoolExecutor) -> bool:
     """Returns whether another thread may capture, and whether one may work, at once."""
 
     def run() -> bool:
@@ -85,10 +72,10 @@ def is_free(gate: Gate, threads: Threads) -> bool:
         with gate.working():
             return gate._num_working == 1
 
-    return bool(threads.start(run).result(SOON))
+    return bool(threads.submit(run).result(SOON))
 
 
-def test_threads_work_at_once(gate: Gate, threads: Threads) -> None:
+def test_threads_work_at_once(gate: Gate, threads: ThreadPoolExecutor) -> None:
     holders = [Holder(threads, gate.working) for _ in range(3)]
     assert all(holder.goes() for holder in holders)
     for holder in holders:
@@ -96,7 +83,7 @@ def test_threads_work_at_once(gate: Gate, threads: Threads) -> None:
     assert is_free(gate, threads)
 
 
-def test_a_capture_waits_for_those_at_work(gate: Gate, threads: Threads) -> None:
+def test_a_capture_waits_for_those_at_work(gate: Gate, threads: ThreadPoolExecutor) -> None:
     workers = [Holder(threads, gate.working) for _ in range(2)]
     assert all(worker.goes() for worker in workers)
     capturer = Holder(threads, gate.capturing)
@@ -108,7 +95,7 @@ def test_a_capture_waits_for_those_at_work(gate: Gate, threads: Threads) -> None
     capturer.leave()
 
 
-def test_nobody_works_or_captures_beside_a_capture(gate: Gate, threads: Threads) -> None:
+def test_nobody_works_or_captures_beside_a_capture(gate: Gate, threads: ThreadPoolExecutor) -> None:
     first = Holder(threads, gate.capturing)
     assert first.goes()
     worker, second = Holder(threads, gate.working), Holder(threads, gate.capturing)
@@ -123,7 +110,7 @@ def test_nobody_works_or_captures_beside_a_capture(gate: Gate, threads: Threads)
     assert is_free(gate, threads)
 
 
-def test_who_comes_later_waits_for_a_capture_that_waits(gate: Gate, threads: Threads) -> None:
+def test_who_comes_later_waits_for_a_capture_that_waits(gate: Gate, threads: ThreadPoolExecutor) -> None:
     worker = Holder(threads, gate.working)
     assert worker.goes()
     capturer = Holder(threads, gate.capturing)
@@ -138,7 +125,7 @@ def test_who_comes_later_waits_for_a_capture_that_waits(gate: Gate, threads: Thr
     late.leave()
 
 
-def test_working_may_be_nested_while_a_capture_waits(gate: Gate, threads: Threads) -> None:
+def test_working_may_be_nested_while_a_capture_waits(gate: Gate, threads: ThreadPoolExecutor) -> None:
     with gate.working():
         capturer = Holder(threads, gate.capturing)
         capturers_waiting(gate, 1)
@@ -149,7 +136,7 @@ def test_working_may_be_nested_while_a_capture_waits(gate: Gate, threads: Thread
     capturer.leave()
 
 
-def test_a_capture_takes_back_the_work_that_it_is_part_of(gate: Gate, threads: Threads) -> None:
+def test_a_capture_takes_back_the_work_that_it_is_part_of(gate: Gate, threads: ThreadPoolExecutor) -> None:
     with gate.working(), gate.working():
         with gate.capturing(), gate.capturing(), gate.working():
             worker = Holder(threads, gate.working)
@@ -163,7 +150,7 @@ def test_a_capture_takes_back_the_work_that_it_is_part_of(gate: Gate, threads: T
     assert is_free(gate, threads)
 
 
-def test_nobody_is_left_waiting_and_captures_are_alone(gate: Gate, threads: Threads) -> None:
+def test_nobody_is_left_waiting_and_captures_are_alone(gate: Gate, threads: ThreadPoolExecutor) -> None:
     lock = threading.Lock()
     at_work = captures = 0
     wrong: list[tuple[int, int]] = []
@@ -188,13 +175,15 @@ def test_nobody_is_left_waiting_and_captures_are_alone(gate: Gate, threads: Thre
                     note(1, 0)
                 note(-1, 0)
 
-    for future in [threads.start(lambda seed=seed: run(seed)) for seed in range(6)]:
+    for future in [threads.submit(run, seed) for seed in range(6)]:
         future.result(SOON)
     assert wrong == []
     assert is_free(gate, threads)
 
 
-def test_captures_in_a_row_leave_room_for_work_and_the_other_way_round(gate: Gate, threads: Threads) -> None:
+def test_captures_in_a_row_leave_room_for_work_and_the_other_way_round(
+    gate: Gate, threads: ThreadPoolExecutor
+) -> None:
     over = threading.Event()
     counts = {"worked": 0, "captured": 0}
 
@@ -204,9 +193,9 @@ def test_captures_in_a_row_leave_room_for_work_and_the_other_way_round(gate: Gat
                 counts[what] += 1
 
     loops = [
-        threads.start(lambda: go_on(gate.working, "worked")),
-        threads.start(lambda: go_on(gate.working, "worked")),
-        threads.start(lambda: go_on(gate.capturing, "captured")),
+        threads.submit(go_on, gate.working, "worked"),
+        threads.submit(go_on, gate.working, "worked"),
+        threads.submit(go_on, gate.capturing, "captured"),
     ]
     until = time.monotonic() + SOON
     while min(counts.values()) < 50 and time.monotonic() < until:
@@ -218,7 +207,7 @@ def test_captures_in_a_row_leave_room_for_work_and_the_other_way_round(gate: Gat
 
 
 @pytest.mark.parametrize("nested", [False, True])
-def test_an_exception_gives_everything_up(gate: Gate, threads: Threads, nested: bool) -> None:
+def test_an_exception_gives_everything_up(gate: Gate, threads: ThreadPoolExecutor, nested: bool) -> None:
     with pytest.raises(ValueError, match="capture"), gate.working(), gate.working(), gate.capturing():
         raise ValueError("capture")
     assert is_free(gate, threads)
@@ -247,7 +236,7 @@ def worked(gate: Gate) -> None:
 
 
 def test_a_capture_that_is_interrupted_before_it_begins_holds_nobody_up(
-    gate: Gate, threads: Threads, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Holder(threads, gate.working)
     assert worker.goes()
@@ -263,7 +252,7 @@ def test_a_capture_that_is_interrupted_before_it_begins_holds_nobody_up(
 
 
 def test_work_that_is_interrupted_before_it_begins_holds_nobody_up(
-    gate: Gate, threads: Threads, monkeypatch: pytest.MonkeyPatch
+    gate: Gate, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capturer = Holder(threads, gate.capturing)
     assert capturer.goes()

@@ -121,13 +121,6 @@ def test_a_memory_limit_bounds_the_graphs(tmp_path: Path) -> None:
         measured(model, memory_limit=100, budgets="fitted")
 
 
-def test_videos_are_refused_for_models_without(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="takes no videos"):
-        measured(minicpm("2.5", tmp_path), frames=2)
-    with pytest.raises(ConfigError, match="--pages"):
-        measured(str(tmp_path), frames=2, pages="somewhere")
-
-
 def test_a_size_that_a_model_cannot_take_names_the_option(tmp_path: Path) -> None:
     model = str(tiny_published.save("qwen3_vl", tmp_path))
     with pytest.raises(ConfigError, match=r"--buckets \(4000, 10\).*200 times"):
