@@ -22,13 +22,11 @@ class ChatFormat:
     """The chat template of a model.
 
     system: the text of a system turn, None for no such turn. stamps: whether each temporal patch of a video has its
-    time before it and markers of its own. wraps: whether markers enclose such a video once more, as transformers has it
-    since 5.10; earlier versions, and vLLM with them, left them out.
+    time before it and markers of its own, which others enclose once more.
     """
 
     system: str | None
     stamps: bool
-    wraps: bool = True
 
 
 # By type; olmOCR-2 and Nanonets-OCR2 are of the second.
@@ -100,4 +98,4 @@ def _vision_text(
             f"a video of {grid.frames} patches in time with the times of {len(timing.indices)} frames"
         )
     patches = "".join(f"<{stamp:.1f} seconds>{_START}{pad}{_END}" for stamp in stamps)
-    return f"{_START}{patches}{_END}" if chat.wraps else patches, [grid.frame_tokens] * grid.frames
+    return f"{_START}{patches}{_END}", [grid.frame_tokens] * grid.frames

@@ -22,35 +22,31 @@ class PublishedSize:
     """One encoder's sizes. kind: which of subjects.KINDS makes it. config: its config.json's, as far as needed.
 
     image, video: of its preprocessor_config.json and video_preprocessor_config.json. packed: frames of a video that
-    share tokens, None as its published example has it. source: where the sizes were read. unverified: keys that were
-    not found where the model is published.
+    share tokens, None as its published example has it.
     """
 
     kind: str
-    source: str
     config: Mapping[str, Any] = field(default_factory=dict)
     image: Mapping[str, Any] = field(default_factory=dict)
     video: Mapping[str, Any] | None = None
     packed: int | None = None
-    unverified: tuple[str, ...] = ()
 
 
-def _minicpm(version: str, width: int, queries: int = 64, **more: Any) -> PublishedSize:
+def _minicpm(version: str, width: int, queries: int = 64, packed: int | None = None) -> PublishedSize:
     config = {
         "model_type": "minicpmv", "version": version, "hidden_size": width, "query_num": queries,
         "drop_vision_last_layer": False, "slice_config": {"max_slice_nums": 9, "patch_size": 14},
         "vision_config": _SO400M,
     }  # fmt: skip
-    return PublishedSize(kind="minicpmv", config=config, **more)
+    return PublishedSize(kind="minicpmv", config=config, packed=packed)
 
 
 SIZES: dict[str, PublishedSize] = {
-    "deepseek-ocr": PublishedSize(
-        kind="deepseek_ocr", source="deepseek-ai/DeepSeek-OCR: the defaults of ocr.model.deepseek_ocr.OcrConfig"
-    ),
-    "deepseek-ocr-2": PublishedSize(  # SAM's are the defaults of transformers too
+    # deepseek-ai/DeepSeek-OCR: the defaults of ocr.model.deepseek_ocr.OcrConfig.
+    "deepseek-ocr": PublishedSize(kind="deepseek_ocr"),
+    # deepseek-ai/DeepSeek-OCR-2; SAM's are the defaults of transformers.
+    "deepseek-ocr-2": PublishedSize(
         kind="deepseek_ocr2",
-        source="deepseek-ai/DeepSeek-OCR-2: the defaults of encoders.deepseek2.deep_encoder_v2.EncoderV2Config",
         config={
             "vision_config": {
                 "encoder_config": {
@@ -62,34 +58,28 @@ SIZES: dict[str, PublishedSize] = {
             "text_config": {"hidden_size": 1280},
         },
     ),
+    # transformers, Qwen3VLVisionConfig; copies of Qwen/Qwen3-VL-8B-Instruct's config.json in code of others. Its
+    # processors' files were not found.
     "qwen3-vl-8b": PublishedSize(
         kind="qwen3_vl",
-        source="transformers, Qwen3VLVisionConfig; copies of Qwen/Qwen3-VL-8B-Instruct's config.json in code of others",
         config={"out_hidden_size": 4096, "deepstack_visual_indexes": [8, 16, 24]},
         image={"patch_size": 16, "size": {"shortest_edge": 65536, "longest_edge": 16777216}, **_HALVES},
         video={"size": {"shortest_edge": 4096, "longest_edge": 25165824}},
-        unverified=("image", "video"),
     ),
+    # transformers, Qwen2_5_VLVisionConfig; printed modules of Qwen/Qwen2.5-VL-7B-Instruct in code of others. Its
+    # processor's file was not found.
     "qwen2.5-vl-7b": PublishedSize(
         kind="qwen2_5_vl",
-        source="transformers, Qwen2_5_VLVisionConfig; printed modules of Qwen/Qwen2.5-VL-7B-Instruct in code of others",
         config={"hidden_size": 1280, "out_hidden_size": 3584},
         image={"patch_size": 14, "min_pixels": 3136, "max_pixels": 12845056},
-        unverified=("image",),
     ),
-    "minicpm-v-2.5": _minicpm("2.5", 4096, 96, source="openbmb/MiniCPM-Llama3-V-2_5, a copy of config.json"),
-    "minicpm-v-2.6": _minicpm(
-        "2.6", 3584, source="openbmb/MiniCPM-V-2_6; vision_config from a copy of its vision part alone",
-        unverified=("config.hidden_size", "config.query_num", "config.drop_vision_last_layer"),
-    ),
-    "minicpm-v-4.0": _minicpm(
-        "4.0", 2560, source="openbmb/MiniCPM-V-4; vision_config as of 2.6",
-        unverified=("config.hidden_size", "config.query_num", "config.drop_vision_last_layer"),
-    ),
-    "minicpm-v-4.5": _minicpm("4.5", 4096, source="openbmb/MiniCPM-V-4_5, a copy of config.json"),
-    "minicpm-v-4.5-packed": _minicpm(
-        "4.5", 4096, source="openbmb/MiniCPM-V-4_5, a copy of config.json", packed=3
-    ),
+    # Copies of the config.json of openbmb/MiniCPM-Llama3-V-2_5 and MiniCPM-V-4_5. Of MiniCPM-V-2_6 only the vision part
+    # was found, which MiniCPM-V-4 has too: their widths, queries and drop_vision_last_layer are not verified.
+    "minicpm-v-2.5": _minicpm("2.5", 4096, 96),
+    "minicpm-v-2.6": _minicpm("2.6", 3584),
+    "minicpm-v-4.0": _minicpm("4.0", 2560),
+    "minicpm-v-4.5": _minicpm("4.5", 4096),
+    "minicpm-v-4.5-packed": _minicpm("4.5", 4096, packed=3),
 }  # fmt: skip
 
 

@@ -18,8 +18,8 @@ pytestmark = [
 SIZES = {
     "qwen3": QWEN3,
     "qwen2.5": QWEN2_5,
-    "minicpm-v-2.6": PublishedSize(kind="minicpmv", source="", config=config_json("2.6")),
-    "minicpm-v-4.5": PublishedSize(kind="minicpmv", source="", config=config_json("4.5"), packed=3),
+    "minicpm-v-2.6": PublishedSize(kind="minicpmv", config=config_json("2.6")),
+    "minicpm-v-4.5": PublishedSize(kind="minicpmv", config=config_json("4.5"), packed=3),
 }
 LIMIT = 512 << 20
 

@@ -18,14 +18,12 @@ CPU, META = torch.device("cpu"), torch.device("meta")
 VISION = {"depth": 3, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "out_hidden_size": 32}
 QWEN3 = PublishedSize(
     kind="qwen3_vl",
-    source="",
     config={**VISION, "patch_size": 16, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1]},
     image={"patch_size": 16, "size": {"shortest_edge": 4096, "longest_edge": 20480}},
     video={"size": {"shortest_edge": 4096, "longest_edge": 40960}},
 )
 QWEN2_5 = PublishedSize(
     kind="qwen2_5_vl",
-    source="",
     config={**VISION, "patch_size": 14, "window_size": 56, "fullatt_block_indexes": [1]},
     image={"min_pixels": 3136, "max_pixels": 15680},
 )
@@ -87,7 +85,7 @@ def test_packed_frames_share_tokens() -> None:
     """In groups of 3 the frames of 4.5's videos make a third of the tokens, in graphs with room for groups."""
     tokens, axes = [], []
     for packed in (None, 3):
-        size = PublishedSize(kind="minicpmv", source="", config=config_json("4.5"), packed=packed)
+        size = PublishedSize(kind="minicpmv", config=config_json("4.5"), packed=packed)
         result = run(random_subject(size, CPU, torch.float32), buckets={(60, 88): 1.0}, frames=8)
         stats = result["arms"][-1]["statistics"]["slices"]
         tokens.append(stats["replayed_tokens"])
@@ -109,7 +107,7 @@ def test_deepseek_ocr_2_equals_transformers() -> None:
         },
     }  # fmt: skip
     config = {"vision_config": vision, "text_config": {"hidden_size": 40}}
-    size = PublishedSize(kind="deepseek_ocr2", source="", config=config)
+    size = PublishedSize(kind="deepseek_ocr2", config=config)
     result = run(
         random_subject(size, CPU, torch.float32), buckets={(300, 800): 1.0}, num_prompts=1, max_items=2
     )
