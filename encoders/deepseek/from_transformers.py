@@ -1,9 +1,11 @@
 """The encoder of a model that transformers holds (`unlimited_ocr`): its sizes, and its weights, which are shared.
 
 transformers renames tensors when it loads a published checkpoint, and takes that back when it saves one: the names of
-our modules are the published ones. SAM's serve DeepSeek-OCR-2 too.
+our modules are the published ones. SAM's serve DeepSeek-OCR-2 too. Pages' tokens as that model computes them are here
+as well, to compare with.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,6 +15,7 @@ from transformers.core_model_loading import revert_weight_conversion
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
 from encoders.deepseek.sam import SamConfig, SamEncoder
+from encoders.views import PageViews, UInt8Array
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, UnlimitedOcrConfig
@@ -96,3 +99,23 @@ def _published(model: "PreTrainedModel", prefixes: str | tuple[str, ...]) -> dic
         model, {name: tensor for name, tensor in state.items() if name.startswith(prefixes)}
     )
     return published
+
+
+def page_tokens(model: Any, pages: Sequence[PageViews]) -> list[Tensor]:
+    """Returns the pages' vision tokens, [T, D] each, in order. model: without the head; of DeepSeek-OCR or -OCR-2."""
+    tiles = [tile for page in pages for tile in page.local_views]
+    grids = {"patches_grid": [list(page.grid) for page in pages]} if hasattr(model, "image_newline") else {}
+    found = model.get_image_features(
+        _stacked(model, [page.global_view for page in pages]),
+        _stacked(model, tiles) if tiles else None,
+        num_local_patches=[page.num_tiles for page in pages],
+        **grids,
+    )
+    return list(found.pooler_output)
+
+
+def _stacked(model: Any, views: Sequence[UInt8Array]) -> Tensor:
+    like = next(model.parameters())
+    return (torch.stack([torch.from_numpy(view) for view in views]).to(like.device) / 127.5 - 1).to(
+        like.dtype
+    )

@@ -13,7 +13,7 @@ from transformers import UnlimitedOcrConfig
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek.deep_encoder import DeepEncoder
-from encoders.deepseek.from_transformers import encoder_of, vision_config
+from encoders.deepseek.from_transformers import encoder_of, page_tokens, vision_config
 from encoders.square_views import SquareViewsEncoder
 from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
@@ -48,21 +48,7 @@ class UnlimitedReader(TransformersReader):
     @torch.inference_mode()
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
         """Returns the pages' vision tokens as transformers' own class computes them, one page at a time."""
-        return [self.model.get_image_features(**self._pixels(page)).pooler_output[0] for page in pages]
-
-    def _pixels(self, page: PageViews) -> dict[str, Any]:
-        """Returns a page as transformers' processor hands it over."""
-        whole = {"pixel_values": self._normalised(page.global_view[None])}
-        if not page.num_tiles:
-            return whole
-        return whole | {
-            "pixel_values_local": self._normalised(page.local_views),
-            "num_local_patches": [page.num_tiles],
-            "patches_grid": [list(page.grid)],
-        }
-
-    def _normalised(self, views: Any) -> Tensor:
-        return (torch.from_numpy(views).to(self.device) / 127.5 - 1).to(self.model.dtype)
+        return [page_tokens(self.model.base_model, [page])[0] for page in pages]
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its prompt's tokens: the page's place is as long as it has vision tokens."""

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from encoders.deepseek.from_transformers import page_tokens
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
 from encoders.minicpm.resampler import Resampler
 from encoders.minicpm.siglip import SiglipVit
@@ -36,7 +37,7 @@ from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from ocr.model_files.locate import find_directory
 from pipeline.bench.encoding.published_sizes import PublishedSize, published_size
 from pipeline.bench.random_model import draw, random_loaded
-from pipeline.bench.reference import load_reference, page_tokens
+from pipeline.bench.reference import load_reference
 
 # Encodes pages or videos as transformers does: their vision tokens, [T, D] each, in order.
 Features = Callable[[Sequence[PageViews]], list[Tensor]]
