@@ -19,7 +19,7 @@ Kind = Literal["pdf", "image", "video"]
 # The kind of a page as a survey finds it, without reading the page (pipeline.ingest.survey).
 PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
-# change in ns (pipeline.documents.damage.content).
+# change in ns (pipeline.documents.file_access).
 FileStamp = tuple[int, int, int, int, int]
 # Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
 # line reader, layer in its text layer alone, off nowhere.

@@ -1,15 +1,78 @@
-"""Keeps the file that a worker is reading open. Never imports torch."""
+"""Keeps the file that a worker is reading open, and checks that it still has the content that was hashed.
 
+So no text is stored under another content's hash. Never imports torch.
+"""
+
+import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader
 from typing import Any
 
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage import complaints
-from pipeline.documents.damage.content import Content
-from pipeline.documents.videos.frame_folders import FrameContent
+from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.file_access import is_regular, open_at_once, stamp_of
+from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video
-from pipeline.types import Page
+from pipeline.types import FileStamp, Page
+
+CHANGED = "the file was changed after it was inspected; run again to read what it holds now"
+
+
+class Content:
+    """A page's file, held open by a descriptor of its own, which renaming or deleting the file does not affect.
+
+    Of a folder of frames nothing is held open. The parsers open the file by its path; `check` verifies that they see
+    what was hashed. Pages without a stamp are not checked. Raises: OSError, PageRenderError ("changed").
+    """
+
+    def __init__(self, page: Page) -> None:
+        self._page, self._stamp = page, page.stamp
+        self._file: BufferedReader | None = None
+        try:
+            if not page.frames:
+                self._file = open_at_once(page.path)
+                if not is_regular(self._file):
+                    raise PageRenderError("changed", CHANGED)
+            self.check()
+        except BaseException:
+            self.close()
+            raise
+
+    def check_path(self) -> None:
+        """Checks that the path still leads to this file. Call it after a parser has opened the path."""
+        if self._file and not os.path.samestat(os.stat(self._page.path), os.fstat(self._file.fileno())):
+            raise PageRenderError("changed", CHANGED)
+
+    def check(self) -> None:
+        """Checks that the content has not changed; if the stamp has, the hash decides."""
+        found = self._found()
+        if self._stamp is None or found == self._stamp:
+            return
+        if self._hashed() != self._page.sha256 or self._found() != found:
+            raise PageRenderError("changed", CHANGED)
+        self._stamp = found
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not None:
+            self._file.close()
+
+    def _found(self) -> FileStamp:
+        if self._file is not None:
+            return stamp_of(os.fstat(self._file.fileno()))
+        try:
+            return frame_folders.stamp_of(self._page.path, self._page.frames)
+        except FileNotFoundError:  # one of the frames
+            raise PageRenderError("changed", CHANGED) from None
+
+    def _hashed(self) -> str:
+        if self._file is None:
+            return frame_folders.sha256_of(self._page.path, self._page.frames)
+        self._file.seek(0)
+        return hashlib.file_digest(self._file, "sha256").hexdigest()
 
 
 class OpenDocuments:
@@ -31,7 +94,7 @@ class OpenDocuments:
             if self._key != (page.path, page.sha256):
                 self.close()
                 with self._closed_on_error():
-                    self._content = FrameContent(page) if page.frames else Content(page)
+                    self._content = Content(page)
                     self._document = _open(page, passwords)
                     self._content.check_path()
                 self._key = (page.path, page.sha256)

@@ -14,7 +14,7 @@ from ocr.imaging.tiling import layout
 from pipeline.documents import gzipped
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.file_names import utf8_name
+from pipeline.documents.file_access import utf8_name
 from pipeline.documents.settings import VIEWS_DPI, RenderSettings, TileSettings
 
 LAYOUT_DPI = 144

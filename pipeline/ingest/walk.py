@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from pipeline.documents import sniff
-from pipeline.documents.damage.content import stamp_of
+from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers
 from pipeline.documents.videos.frame_folders import NO_FRAMES, is_frame, natural_order
@@ -225,9 +225,7 @@ def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _head(path: str) -> bytes:
-    # Non-blocking: if the file was replaced by a pipe since it was listed, opening it would block for ever.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb") as file:
+    with open_at_once(path) as file:
         return file.read(100)
 
 

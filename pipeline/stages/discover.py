@@ -7,15 +7,14 @@ one that is neither by name nor by content is skipped, unhashed.
 import contextlib
 import hashlib
 import os
-import stat
 import time
 from contextlib import closing
 from dataclasses import replace
 from typing import cast, get_args
 
 from pipeline.documents import enclosed, images, pdf, sniff
-from pipeline.documents.damage.content import stamp_of
 from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.file_access import is_regular, open_at_once, stamp_of
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import containers, frame_folders
@@ -59,7 +58,10 @@ def _look(path: str, settings: IngestSettings) -> Document:
     reason: str | None = None
     is_told = False
     try:
-        head, stamp = _head(path)
+        with open_at_once(path) as file:
+            if not is_regular(file):
+                raise DocumentError("skipped", "not a regular file")
+            stamp, head = stamp_of(os.fstat(file.fileno())), file.read(sniff.HEAD_BYTES)
         if _form(head, path, settings) or _claimed(path, settings):
             with open(path, "rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
@@ -112,17 +114,6 @@ def _look_into(folder: str, frames: tuple[str, ...]) -> Document:
         stamp=stamp,
         frames=frames,
     )
-
-
-def _head(path: str) -> tuple[bytes, FileStamp]:
-    """Returns a regular file's first bytes and its stamp. Raises: OSError, DocumentError."""
-    # Opened without blocking and checked after that: the file may have become a pipe since the walk.
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise DocumentError("skipped", "not a regular file")
-        return file.read(sniff.HEAD_BYTES), stamp_of(found)
 
 
 def _form(head: bytes, path: str, settings: IngestSettings) -> _Format | None:

@@ -1,21 +1,20 @@
 """A folder whose images are the frames of one video: their order, their joint hash and stamp, and their pixels.
 
-That they are still those that were hashed is checked as damage/content.py does for a file.
+That they are still those that were hashed is checked in documents/open_files.py.
 """
 
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePath
 
 from encoders.views import UInt8Array
 from pipeline.documents import images, sniff
-from pipeline.documents.damage.content import CHANGED, Content
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.types import FileStamp, Page
+from pipeline.documents.file_access import is_regular, open_at_once
+from pipeline.types import FileStamp
 
 NO_FRAMES = "ingest.video_folders names it as a video, but there is no image in it"
 # Before the frames' own hashes, so that no file has a folder's.
@@ -113,9 +112,8 @@ class FrameFolder:
     def _form(self, name: str) -> tuple[str, sniff.Format]:
         """Returns the frame's path and format. Raises: DocumentError, OSError."""
         path = str(PurePath(self._folder, name))
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        with open_at_once(path) as file:
+            if not is_regular(file):
                 raise DocumentError("broken", "not a regular file")
             head = file.read(sniff.HEAD_BYTES)
         form = sniff.by_content(head, path)
@@ -124,26 +122,3 @@ class FrameFolder:
             raise DocumentError("broken", f"not an image: {found}")
         assert form is not None
         return path, form
-
-
-class FrameContent(Content):
-    """The frames of a page's folder. A page without a stamp is not checked. Raises: OSError, PageRenderError."""
-
-    def __init__(self, page: Page) -> None:
-        self._page, self._stamp = page, page.stamp
-        self.check()
-
-    def check_path(self) -> None:
-        """Does nothing: nothing of the folder stays open."""
-
-    def close(self) -> None:
-        """Does nothing."""
-
-    def _found(self) -> FileStamp:
-        try:
-            return stamp_of(self._page.path, self._page.frames)
-        except FileNotFoundError:  # one of the frames
-            raise PageRenderError("changed", CHANGED) from None
-
-    def _hashed(self) -> str:
-        return sha256_of(self._page.path, self._page.frames)

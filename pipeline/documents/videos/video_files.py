@@ -13,7 +13,7 @@ import numpy as np
 from encoders.views import UInt8Array
 from pipeline.documents import images
 from pipeline.documents.damage.failures import DocumentError
-from pipeline.documents.file_names import utf8_name
+from pipeline.documents.file_access import utf8_name
 from pipeline.documents.videos.containers import Container
 
 NO_PYAV = "reading video files takes PyAV, which is not installed: pip install av"

@@ -53,7 +53,7 @@ class Workers:
     layer = None
 
     def render(self, page: Page, render: RenderSettings | None = None) -> Future[ReadyPage | PageError]:
-        return done(render_task(page, render or self.render_settings, TileSettings(lines=True), 60.0))
+        return done(render_task(page, render or self.render_settings, TileSettings(lines=True)))
 
 
 def done(result: Any) -> Future[Any]:
@@ -141,9 +141,9 @@ def test_what_cannot_be_shown_to_the_line_reader_is_not_trusted(tmp_path: Path) 
     (tmp_path / "a.pdf").write_bytes(data)
     sha256 = hashlib.sha256(data).hexdigest()
     page = Page(path=str(tmp_path / "a.pdf"), sha256=sha256, kind="pdf", page_index=0)
-    found = render_task(page, render_settings(Config()), TileSettings(lines=True), 60.0)
+    found = render_task(page, render_settings(Config()), TileSettings(lines=True))
     assert isinstance(found, EmbeddedPage)
     broken: Any = Broken()
     assert asyncio.run(FontLooks(broken).wrong(page, found.layer.in_doubt)) != []
-    model_only = render_task(page, render_settings(Config()), TileSettings(mode="tiny"), 60.0)
+    model_only = render_task(page, render_settings(Config()), TileSettings(mode="tiny"))
     assert isinstance(model_only, RenderedPage)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.documents.damage.content import stamp_of
+from pipeline.documents.file_access import stamp_of
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers import worker
 from pipeline.ingest.workers.worker import layer_task, render_task
@@ -32,14 +32,14 @@ def page_of(path: Path) -> Page:
 
 def ready(path: Path, use: LayerUse) -> object:
     render = replace(RenderSettings(), text_layer=use)
-    return render_task(page_of(path), render, TileSettings(mode="tiny"), 60.0)
+    return render_task(page_of(path), render, TileSettings(mode="tiny"))
 
 
 def asked(found: object) -> RenderedPage | PageError:
     """Returns the outcome for a rendered page whose layer is asked for afterwards."""
     assert isinstance(found, RenderedPage)
     assert (found.layer, "layer" in found.seconds) == (None, False), "nobody asked before"
-    return layer_task(found.without_views(), RenderSettings(text_layer="fallback"), 60.0)
+    return layer_task(found.without_views(), RenderSettings(text_layer="fallback"))
 
 
 def written(path: Path, text: str = SENTENCE * 6, **how: object) -> Path:
@@ -157,7 +157,7 @@ def test_a_page_that_is_read_brings_its_layer_at_once_or_when_asked(use: LayerUs
 def test_a_page_whose_words_are_looked_for_brings_those_of_its_layer_or_its_pixels(use: LayerUse) -> None:
     def found(file: str) -> RenderedPage:
         render, layout = RenderSettings(text_layer=use), TileSettings(mode="tiny", words="lines")
-        page = render_task(page_of(SAMPLES / file), render, layout, 60.0)
+        page = render_task(page_of(SAMPLES / file), render, layout)
         assert isinstance(page, RenderedPage)
         return page
 
@@ -177,7 +177,7 @@ def test_a_page_whose_words_are_looked_for_brings_those_of_its_layer_or_its_pixe
 def test_a_layer_is_of_the_content_that_was_drawn(change: str, tmp_path: Path) -> None:
     path, settings = written(tmp_path / "a.pdf"), RenderSettings(text_layer="fallback")
     page = replace(page_of(path), stamp=stamp_of(path.stat()))
-    found = render_task(page, settings, TileSettings(mode="tiny"), 60.0)
+    found = render_task(page, settings, TileSettings(mode="tiny"))
     other = written(tmp_path / "b.pdf", "Something else altogether. " * 20)
     if change == "rewritten":
         path.write_bytes(other.read_bytes())
@@ -207,13 +207,13 @@ def test_a_scan_has_no_layer_to_ask_for() -> None:
 def test_a_page_that_cannot_be_drawn_has_its_layer_at_once(tmp_path: Path) -> None:
     settings = RenderSettings(dpi=300, max_image_pixels=10_000, text_layer="fallback")
     page, tile = page_of(written(tmp_path / "a.pdf")), TileSettings(mode="tiny")
-    found = render_task(page, settings, tile, 60.0)
+    found = render_task(page, settings, tile)
     assert isinstance(found, EmbeddedPage)
     assert found.instead_of is not None
     assert found.instead_of.category == "oversized"
     assert found.layer.text.startswith("The harbour")
     assert set(found.seconds) == {"layer"}
-    assert isinstance(render_task(page, replace(settings, text_layer="ignore"), tile, 60.0), PageError)
+    assert isinstance(render_task(page, replace(settings, text_layer="ignore"), tile), PageError)
 
 
 def in_a_typeface_without_meanings(path: Path) -> Path:

@@ -26,7 +26,7 @@ def reader() -> LineReader:
 
 
 def taken(path: Path) -> EmbeddedPage:
-    found = render_task(page_of(path), RenderSettings(text_layer="auto"), TileSettings(lines=True), 60.0)
+    found = render_task(page_of(path), RenderSettings(text_layer="auto"), TileSettings(lines=True))
     assert isinstance(found, EmbeddedPage)
     return found
 

@@ -6,8 +6,8 @@ import pytest
 from PIL import Image
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.open_files import Content
 from pipeline.documents.videos.frame_folders import (
-    FrameContent,
     FrameFolder,
     natural_order,
     sha256_of,
@@ -79,7 +79,7 @@ def test_changed_frames_are_noticed(tmp_path: Path) -> None:
     folder = save_frames(tmp_path / "clip", noise(12))
     stamp, sha256 = stamp_of(str(folder), NAMES), sha256_of(str(folder), NAMES)
     page = Page(path=str(folder), sha256=sha256, kind="video", page_index=0, stamp=stamp, frames=NAMES)
-    content = FrameContent(page)
+    content = Content(page)
     os.utime(folder / "frame3.png")
     content.check()  # only touched
     before = (folder / "frame3.png").read_bytes()

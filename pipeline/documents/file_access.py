@@ -1,0 +1,39 @@
+"""Opens files by names that may lead to something else by now, and tells the state of what they lead to.
+
+Standard library only.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+
+from pipeline.types import FileStamp
+
+
+def open_at_once(path: str) -> BufferedReader:
+    """Returns a file that is open for reading, without waiting: it may have become a pipe. Raises: OSError."""
+    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+
+
+def is_regular(file: BufferedReader) -> bool:
+    """Returns whether an open file is a regular one."""
+    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+
+
+def stamp_of(found: os.stat_result) -> FileStamp:
+    """Returns the stamp that changes with a file's content: device, inode, size in bytes, and both times in ns."""
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+@contextmanager
+def utf8_name(path: str) -> Iterator[str]:
+    """Yields a name to open a file by, within the block: its path, or its descriptor's where the path is not UTF-8.
+
+    Libraries may know no names but UTF-8, which file systems do not ask for. Raises: OSError where the file cannot be
+    opened.
+    """
+    with open(path, "rb") as file:
+        is_utf8 = not any("\ud800" <= letter <= "\udfff" for letter in path)
+        yield path if is_utf8 else f"/dev/fd/{file.fileno()}"
