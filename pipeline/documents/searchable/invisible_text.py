@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pikepdf
-from pikepdf import Array, Dictionary, Matrix, Name
+from pikepdf import Array, Dictionary, Matrix, Name, Rectangle
 
 from ocr.imaging.measures import ASCENT, DESCENT
 
@@ -27,16 +27,14 @@ begincmap
 /CMapName /Adobe-Identity-UCS def
 /CMapType 2 def
 1 begincodespacerange
-<0000> <FFFF>
+%b
 endcodespacerange
-1 beginbfrange
-<0000> <FFFF> <0000>
-endbfrange
-endcmap
+%bendcmap
 CMapName currentdict /CMap defineresource pop
 end
 end
 """
+WIDE_CODES = b"<0000> <FFFF>"
 
 Box = tuple[float, float, float, float]
 
@@ -55,6 +53,11 @@ class TextPage:
     words: Sequence[tuple[str, Box]]
 
 
+def to_unicode(codes: bytes, ranges: bytes) -> bytes:
+    """Returns a ToUnicode CMap. codes: the first code and the last. ranges: what they mean, in beginbfrange blocks."""
+    return _TO_UNICODE % (codes, ranges)
+
+
 def font(pdf: pikepdf.Pdf) -> pikepdf.Object:
     """Returns the font as an object of the document."""
     file = pdf.make_stream(_GLYPHLESS.read_bytes())
@@ -69,9 +72,10 @@ def font(pdf: pikepdf.Pdf) -> pikepdf.Object:
         FontDescriptor=pdf.make_indirect(descriptor), DW=box[2],
         CIDToGIDMap=pdf.make_stream(_BLANK * 65536),
     )  # fmt: skip
+    themselves = to_unicode(WIDE_CODES, b"1 beginbfrange\n%b <0000>\nendbfrange\n" % WIDE_CODES)
     whole = Dictionary(
         Type=Name.Font, Subtype=Name.Type0, BaseFont=Name.OcrbatchGlyphless, Encoding=Name("/Identity-H"),
-        DescendantFonts=Array([pdf.make_indirect(descendant)]), ToUnicode=pdf.make_stream(_TO_UNICODE),
+        DescendantFonts=Array([pdf.make_indirect(descendant)]), ToUnicode=pdf.make_stream(themselves),
     )  # fmt: skip
     return pdf.make_indirect(whole)
 
@@ -94,7 +98,10 @@ def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
         180: Matrix(-1, 0, 0, -1, width, height),
         270: Matrix(0, 1, -1, 0, width, 0),
     }[text.rotation_deg]
-    x0, y0, x1, y1 = _shown(page)
+    media = Rectangle(page.mediabox)
+    shown = Rectangle(page.cropbox) & media  # the part that is shown
+    shown = shown if shown.llx < shown.urx and shown.lly < shown.ury else media
+    x0, y0, x1, y1 = shown.llx, shown.lly, shown.urx, shown.ury
     rotation = _rotation(page)
     across, down = (y1 - y0, x1 - x0) if rotation in (90, 270) else (x1 - x0, y1 - y0)
     scaled = Matrix(across / width, 0, 0, down / height, 0, 0)
@@ -105,15 +112,6 @@ def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
         270: Matrix(0, -1, -1, 0, x1, y1),
     }[rotation]
     return turned_back @ scaled @ placed
-
-
-def _shown(page: pikepdf.Page) -> Box:
-    """Returns the part of the page that is shown, (x0, y0, x1, y1): the crop box, as far as it is on the page."""
-    crop, media = ([float(side) for side in box] for box in (page.cropbox, page.mediabox))
-    boxes = [(min(b[0], b[2]), min(b[1], b[3]), max(b[0], b[2]), max(b[1], b[3])) for b in (crop, media)]
-    (cx0, cy0, cx1, cy1), (mx0, my0, mx1, my1) = boxes
-    shown = max(cx0, mx0), max(cy0, my0), min(cx1, mx1), min(cy1, my1)
-    return shown if shown[0] < shown[2] and shown[1] < shown[3] else boxes[1]
 
 
 def _rotation(page: pikepdf.Page) -> int:

@@ -52,30 +52,46 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
     except pikepdf.PdfError as error:
         raise NotSearchableError(f"is damaged, so that text cannot be added to it: {error}") from None
     with pdf:
-        if is_signed(pdf):
-            return _with_text_appended(data, pdf, pages)
+        signed = is_signed(pdf)
+        if signed and (pdf.is_encrypted or "/DocMDP" in pdf.Root.get("/Perms", {})):
+            raise NotSearchableError("is signed, and may not be changed")
+        highest, changed = highest_number(pdf) if signed else 0, []
         shared, silenced = font(pdf), SilencedText(pdf)
         for text in pages:
             page = _page(pdf, text)
             if text.words:
-                page.obj.Resources = silenced.resources(page.resources)
-                silenced.annotations(page)
-                name = _font_name(page, shared)
-                page.contents_add(b"q\n", prepend=True)
-                page.contents_add(b"\nQ\n" + content(text, page, name.removeprefix("/")))
+                _write(pdf, page, text, silenced.resources(page.resources), shared)
+                changed.append(page.obj)
+                if not signed:
+                    silenced.annotations(page)
             if turned and text.rotation_deg:
                 page.rotate(text.rotation_deg, relative=True)
-        made = io.BytesIO()
-        # What its owner allows stays.
-        pdf.save(made, encryption=pdf.is_encrypted)
-    return made.getvalue()
+        if not signed:
+            made = io.BytesIO()
+            # What its owner allows stays.
+            pdf.save(made, encryption=pdf.is_encrypted)
+            return made.getvalue()
+        try:  # behind its own bytes, which is what the signature is of
+            return appended(data, pdf, changed, highest)
+        except NotAppendableError as error:
+            raise NotSearchableError(f"is signed, and nothing can be appended to it: {error}") from None
 
 
-def _font_name(page: pikepdf.Page, shared: pikepdf.Object) -> str:
-    """Returns the font's name among the page's resources, which pages may share, so that it may be there already."""
-    fonts = page.resources.get("/Font", pikepdf.Dictionary())
-    found = next((name for name, one in fonts.items() if one.objgen == shared.objgen), None)
-    return found or str(page.add_resource(shared, pikepdf.Name.Font, prefix=_FONT))
+def _write(
+    pdf: pikepdf.Pdf, page: pikepdf.Page, text: TextPage, resources: pikepdf.Object, shared: pikepdf.Object
+) -> None:
+    """Adds the text to a page, whose own objects alone change: what it shares with others stays as it is.
+
+    resources: the page's, silenced. shared: the font.
+    """
+    fonts = dict(resources.get("/Font", pikepdf.Dictionary()).items())
+    name = next(name for index in count() if f"/{(name := f'{_FONT}{index}')}" not in fonts)
+    resources.Font = pikepdf.Dictionary({**fonts, f"/{name}": shared})
+    own = page.obj.get("/Contents", pikepdf.Array())
+    before = list(own.as_list()) if isinstance(own, pikepdf.Array) else [own]
+    added = pdf.make_stream(b"\nQ\n" + content(text, page, name))
+    page.obj.Contents = pikepdf.Array([pdf.make_stream(b"q\n"), *before, added])
+    page.obj.Resources = resources
 
 
 def _page(pdf: pikepdf.Pdf, text: TextPage) -> pikepdf.Page:
@@ -88,35 +104,6 @@ def is_signed(pdf: pikepdf.Pdf) -> bool:
     """Returns whether the document is signed."""
     form = pdf.Root.get("/AcroForm")
     return isinstance(form, pikepdf.Dictionary) and bool(int(form.get("/SigFlags", 0)) & _SIGNED)
-
-
-def _with_text_appended(data: bytes, pdf: pikepdf.Pdf, pages: Sequence[TextPage]) -> bytes:
-    """Returns a signed PDF with text behind its own bytes, which is what the signature is of."""
-    if pdf.is_encrypted or "/DocMDP" in pdf.Root.get("/Perms", {}):
-        raise NotSearchableError("is signed, and may not be changed")
-    highest, changed = highest_number(pdf), []
-    shared, silenced = font(pdf), SilencedText(pdf)
-    for text in pages:
-        page = _page(pdf, text)
-        if not text.words:
-            continue
-        # Everything new is the page's own: what it shares with others stays as it was signed.
-        resources = silenced.resources(page.resources)
-        fonts = dict(resources.get("/Font", pikepdf.Dictionary()).items())
-        name = next(
-            name for index in count() if (name := f"{_FONT}{index}") not in {key[1:] for key in fonts}
-        )
-        resources.Font = pikepdf.Dictionary({**fonts, f"/{name}": shared})
-        own = page.obj.get("/Contents", pikepdf.Array())
-        before = list(own.as_list()) if isinstance(own, pikepdf.Array) else [own]
-        added = pdf.make_stream(b"\nQ\n" + content(text, page, name))
-        page.obj.Contents = pikepdf.Array([pdf.make_stream(b"q\n"), *before, added])
-        page.obj.Resources = resources
-        changed.append(page.obj)
-    try:
-        return appended(data, pdf, changed, highest)
-    except NotAppendableError as error:
-        raise NotSearchableError(f"is signed, and nothing can be appended to it: {error}") from None
 
 
 def _as_pdf(data: bytes, kind: Format, pages: Sequence[TextPage]) -> bytes:

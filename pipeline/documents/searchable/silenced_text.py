@@ -11,19 +11,9 @@ from typing import Any
 import pikepdf
 from pikepdf import Dictionary, Name
 
+from pipeline.documents.searchable.invisible_text import WIDE_CODES, to_unicode
+
 _DEEPEST = 8  # of forms within forms
-_HEAD = b"""/CIDInit /ProcSet findresource begin
-12 dict begin
-begincmap
-/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def
-/CMapName /Adobe-Identity-UCS def
-/CMapType 2 def
-"""
-_TAIL = b"""endcmap
-CMapName currentdict /CMap defineresource pop
-end
-end
-"""
 _SPACES = b"[" + b"<0020>" * 256 + b"]"
 
 
@@ -98,15 +88,8 @@ def _appearances(page: pikepdf.Page) -> Iterator[pikepdf.Object]:
 def _map(*, is_wide: bool) -> bytes:
     """Returns a CMap in which all codes, of one byte or two, are spaces."""
     if not is_wide:
-        return (
-            _HEAD
-            + (
-                b"1 begincodespacerange\n<00> <FF>\nendcodespacerange\n"
-                b"1 beginbfrange\n<00> <FF> " + _SPACES + b"\nendbfrange\n"
-            )
-            + _TAIL
-        )
-    ranges = [b"<%02X00> <%02XFF> " % (high, high) + _SPACES + b"\n" for high in range(256)]
+        return to_unicode(b"<00> <FF>", b"1 beginbfrange\n<00> <FF> %b\nendbfrange\n" % _SPACES)
+    ranges = [b"<%02X00> <%02XFF> %b\n" % (high, high, _SPACES) for high in range(256)]
     blocks = [ranges[start : start + 100] for start in range(0, 256, 100)]
-    body = b"".join(b"%d beginbfrange\n" % len(block) + b"".join(block) + b"endbfrange\n" for block in blocks)
-    return _HEAD + b"1 begincodespacerange\n<0000> <FFFF>\nendcodespacerange\n" + body + _TAIL
+    body = b"".join(b"%d beginbfrange\n%bendbfrange\n" % (len(block), b"".join(block)) for block in blocks)
+    return to_unicode(WIDE_CODES, body)
