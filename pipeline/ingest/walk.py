@@ -9,7 +9,6 @@ from pathlib import PurePath
 from pipeline.documents import sniff
 from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.settings import IngestSettings
-from pipeline.documents.videos import containers
 from pipeline.documents.videos.frame_folders import NO_FRAMES, is_frame, natural_order
 from pipeline.errors import ConfigError
 from pipeline.ingest import manifest
@@ -72,7 +71,6 @@ class _Walk:
         self._settings = settings
         self._included = matcher(settings.include) if settings.include else lambda relative: True
         self._excluded = matcher(settings.exclude)
-        self._reads_videos = settings.video
         self._is_video_folder = matcher(settings.video_folders)
         self._databases = {
             absolute for path in databases for absolute in (os.path.abspath(path), os.path.realpath(path))
@@ -195,7 +193,7 @@ class _Walk:
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given, stamp=stamp_of(found))
         except OSError as error:
-            is_input = sniff.by_name(path) or (self._reads_videos and containers.by_name(path))
+            is_input = sniff.claimed(path, videos=self._settings.video)
             yield unreadable(path, "broken" if is_input else "skipped", f"cannot be read: {error.strerror}")
 
     def _is_database(self, absolute: str) -> bool:

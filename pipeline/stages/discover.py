@@ -10,18 +10,17 @@ import os
 import time
 from contextlib import closing
 from dataclasses import replace
-from typing import cast, get_args
+from typing import NoReturn, cast, get_args
 
 from pipeline.documents import enclosed, images, pdf, sniff
 from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.file_access import is_regular, open_at_once, stamp_of
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
-from pipeline.documents.videos import containers, frame_folders
+from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video
 from pipeline.types import Document, DocumentStatus, FileStamp, Kind
 
-_Format = sniff.Format | containers.Container
 _LOOKS = 2
 _OTHER = "not a PDF or image"
 _VIDEO = f"{_OTHER} but a video; ingest.video: true has a model that reads videos read it"
@@ -51,7 +50,8 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
 
 def _look(path: str, settings: IngestSettings) -> Document:
     """Returns the document, with the file's stamp from before it was read: None if it could not be opened."""
-    head, num_pages = b"", 0
+    form, num_pages = None, 0
+    claimed = sniff.claimed(path, videos=settings.video)
     stamp: FileStamp | None = None
     sha256: str | None = None
     status: DocumentStatus = "ok"
@@ -62,20 +62,21 @@ def _look(path: str, settings: IngestSettings) -> Document:
             if not is_regular(file):
                 raise DocumentError("skipped", "not a regular file")
             stamp, head = stamp_of(os.fstat(file.fileno())), file.read(sniff.HEAD_BYTES)
-        if _form(head, path, settings) or _claimed(path, settings):
+        form = sniff.found(head, path, videos=settings.video)
+        if form or claimed:
             with open(path, "rb") as file:
                 sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        num_pages, reason = _count_pages(path, _recognise(head, path, settings), settings)
+        num_pages, reason = _count_pages(path, form or _unread(head, path, claimed), settings)
         is_told = reason is not None
     except DocumentError as error:
         status, reason, is_told = error.status, error.reason, error.is_told
         sha256 = None if status == "skipped" else sha256
     except OSError as error:
-        status = "broken" if _claimed(path, settings) else "skipped"
+        status = "broken" if claimed else "skipped"
         reason = f"cannot be read: {error.strerror or error}"
     kind: Kind | None = None
-    if (form := _form(head, path, settings)) is not None:
-        kind = "pdf" if form == "PDF" else "video" if form in get_args(containers.Container) else "image"
+    if form is not None:
+        kind = "pdf" if form == "PDF" else "video" if form in get_args(sniff.Container) else "image"
     return Document(
         path=path,
         sha256=sha256,
@@ -116,24 +117,10 @@ def _look_into(folder: str, frames: tuple[str, ...]) -> Document:
     )
 
 
-def _form(head: bytes, path: str, settings: IngestSettings) -> _Format | None:
-    """Returns the format by content; that of a video only where videos are read."""
-    return sniff.by_content(head, path) or (containers.by_content(head) if settings.video else None)
-
-
-def _claimed(path: str, settings: IngestSettings) -> str | None:
-    if settings.video and containers.by_name(path) is not None:
-        return "video"
-    return sniff.by_name(path)
-
-
-def _recognise(head: bytes, path: str, settings: IngestSettings) -> _Format:
-    """Returns the format by content. Raises: DocumentError."""
-    form, claimed = _form(head, path, settings), _claimed(path, settings)
-    if form is not None:
-        return form
+def _unread(head: bytes, path: str, claimed: str | None) -> NoReturn:
+    """Raises the DocumentError of a file whose content is none of what is read. claimed: what its name says it is."""
     if claimed is None:
-        is_video = containers.by_content(head) is not None and containers.by_name(path) is not None
+        is_video = sniff.video_by_content(head) is not None and sniff.video_by_name(path) is not None
         if head and not is_video and (other := _other(path)):
             raise DocumentError("skipped", other, is_told=True)
         raise DocumentError("skipped", (_VIDEO if is_video else _OTHER) if head else "an empty file")
@@ -149,7 +136,9 @@ def _other(path: str) -> str:
         return other_document(file)
 
 
-def _count_pages(path: str, form: _Format, settings: IngestSettings) -> tuple[int, str | None]:
+def _count_pages(
+    path: str, form: sniff.Format | sniff.Container, settings: IngestSettings
+) -> tuple[int, str | None]:
     """Returns the number of pages of a PDF or of frames of an image, 1 for a video, and what of it is left out, if any.
 
     Raises: DocumentError, OSError.
@@ -157,7 +146,7 @@ def _count_pages(path: str, form: _Format, settings: IngestSettings) -> tuple[in
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
             return pdf.count_pages(document), enclosed.left_out(document) or None
-    if form in get_args(containers.Container):
+    if form in get_args(sniff.Container):
         with closing(open_video(path)) as video:
             _check_size(video.width_px, video.height_px, settings)
             return 1, None

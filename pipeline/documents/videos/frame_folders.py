@@ -67,7 +67,7 @@ class FrameFolder:
     def __init__(self, folder: str, names: Sequence[str]) -> None:
         if not names:
             raise DocumentError("broken", NO_FRAMES)
-        self._folder, self._names = folder, tuple(names)
+        self._folder, self._names, self.num_frames = folder, tuple(names), len(names)
         sizes = [self._look(name) for name in names]
         self.width_px, self.height_px = sizes[0]
         for name, size in zip(names, sizes, strict=True):
@@ -78,10 +78,6 @@ class FrameFolder:
                     f"{sizes[0][0]} x {sizes[0][1]}; leave it out with ingest.exclude, or the folder out of "
                     "ingest.video_folders",
                 )
-
-    @property
-    def num_frames(self) -> int:
-        return len(self._names)
 
     def frames(self, indices: Sequence[int], max_px: int) -> Iterator[UInt8Array]:
         """Yields these frames [H, W, 3] uint8 RGB. Raises: PageRenderError."""

@@ -12,8 +12,7 @@ from encoders.views import UInt8Array
 from ocr.families.view_makers import VideoMaker
 from ocr.imaging import planes
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.sniff import HEAD_BYTES
-from pipeline.documents.videos.containers import by_content
+from pipeline.documents.sniff import HEAD_BYTES, video_by_content
 from pipeline.documents.videos.frame_folders import FrameFolder
 from pipeline.documents.videos.video_files import VideoFile
 
@@ -29,14 +28,12 @@ class Video(Protocol):
 
     @property
     def rate(self) -> float | None: ...
-    @property
-    def num_frames(self) -> int: ...
-    @property
-    def width_px(self) -> int: ...
-    @property
-    def height_px(self) -> int: ...
-    @property
-    def missing(self) -> str: ...
+
+    num_frames: int
+    width_px: int
+    height_px: int
+    missing: str
+
     def frames(self, indices: Sequence[int], max_px: int) -> Iterator[UInt8Array]:
         """Yields these frames [H, W, 3] uint8 RGB, ascending; fewer where the video breaks off."""
 
@@ -117,7 +114,7 @@ def open_video(path: str, frames: Sequence[str] = ()) -> Video:
     if os.path.isdir(path):
         return FrameFolder(path, frames)
     with open(path, "rb") as file:
-        container = by_content(file.read(HEAD_BYTES))
+        container = video_by_content(file.read(HEAD_BYTES))
     if container is None:
         raise DocumentError("broken", "not a video file that can be read")
     return VideoFile(path, container)

@@ -14,7 +14,7 @@ from encoders.views import UInt8Array
 from pipeline.documents import images
 from pipeline.documents.damage.failures import DocumentError
 from pipeline.documents.file_access import utf8_name
-from pipeline.documents.videos.containers import Container
+from pipeline.documents.sniff import Container
 
 NO_PYAV = "reading video files takes PyAV, which is not installed: pip install av"
 _OPTIONS = {"protocol_whitelist": "file"}
@@ -41,7 +41,9 @@ class VideoFile:
             raise DocumentError("broken", f"the video cannot be opened: {_words(error)}") from None
         try:
             self._stream = _stream(self._file)
-            self._codec.thread_count = 1  # a worker has one thread
+            codec = self._stream.codec_context
+            codec.thread_count = 1  # a worker has one thread
+            self.width_px, self.height_px = int(codec.width), int(codec.height)
             self.rate = float(
                 self._stream.average_rate or self._stream.guessed_rate or self._stream.base_rate or 0
             )
@@ -58,18 +60,6 @@ class VideoFile:
         if not self.num_frames:
             self.close()
             raise DocumentError("broken", "the video has no frames")
-
-    @property
-    def width_px(self) -> int:
-        return int(self._codec.width)
-
-    @property
-    def height_px(self) -> int:
-        return int(self._codec.height)
-
-    @property
-    def _codec(self) -> Any:
-        return self._stream.codec_context
 
     def frames(self, indices: Sequence[int], max_px: int) -> Iterator[UInt8Array]:
         """Yields these frames [H, W, 3] uint8 RGB, upright, with square pixels; fewer where the video breaks off.

@@ -7,7 +7,6 @@ from typing import BinaryIO
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
-from pipeline.documents.videos import containers
 from pipeline.errors import ConfigError
 from pipeline.ingest.objects.stores import StalledError, Store, patient, reason_of, status_of
 
@@ -86,7 +85,7 @@ def _write(file: BinaryIO, chunk: bytes) -> None:
 
 def _is_input(head: bytes, path: str, settings: IngestSettings) -> bool:
     """Returns whether the object may be an input, as pipeline.stages.discover sees it."""
-    start = head[: sniff.HEAD_BYTES]
-    if sniff.by_name(path) or sniff.by_content(start, path):
-        return True
-    return settings.video and bool(containers.by_name(path) or containers.by_content(start))
+    videos = settings.video
+    return bool(
+        sniff.claimed(path, videos=videos) or sniff.found(head[: sniff.HEAD_BYTES], path, videos=videos)
+    )

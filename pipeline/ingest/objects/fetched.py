@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
-from pipeline.documents.videos import containers
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.download import ObjectError
 from pipeline.ingest.objects.spool import Spool
@@ -55,7 +54,7 @@ def fetched(
 def refused(url: str, reason: str, settings: IngestSettings) -> Document:
     """Returns the document of an object that cannot be had: broken where its name makes it an input, else skipped."""
     name = name_of(url)
-    is_input = sniff.by_name(name) or (settings.video and containers.by_name(name))
+    is_input = sniff.claimed(name, videos=settings.video)
     # Without an ending its content would decide, which nobody has seen.
     return unreadable(url, "broken" if is_input or "." not in name else "skipped", reason)
 

@@ -2,8 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.documents.sniff import HEAD_BYTES
-from pipeline.documents.videos.containers import by_content, by_name
+from pipeline.documents.sniff import HEAD_BYTES, video_by_content, video_by_name
 from tests.pipeline.documents.videos.made_videos import noise, save_video
 
 
@@ -23,8 +22,8 @@ from tests.pipeline.documents.videos.made_videos import noise, save_video
 )
 def test_content_and_name_agree(name: str, codec: str, container: str, tmp_path: Path) -> None:
     path = save_video(tmp_path / name, noise(10), rate=25, codec=codec)
-    assert by_content(path.read_bytes()[:HEAD_BYTES]) == container
-    assert by_name(str(path)) == container
+    assert video_by_content(path.read_bytes()[:HEAD_BYTES]) == container
+    assert video_by_name(str(path)) == container
 
 
 @pytest.mark.parametrize(
@@ -42,4 +41,4 @@ def test_content_and_name_agree(name: str, codec: str, container: str, tmp_path:
     ],
 )
 def test_what_is_no_video(head: bytes) -> None:
-    assert by_content(head) is None
+    assert video_by_content(head) is None

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.sniff import Container
 from pipeline.documents.videos import video_files
-from pipeline.documents.videos.containers import Container
 from pipeline.documents.videos.showing import open_video
 from pipeline.documents.videos.video_files import VideoFile
 from tests.pipeline.documents.videos.made_videos import decoded, noise, save_video
