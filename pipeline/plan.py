@@ -23,9 +23,8 @@ from pipeline.config.schema import (
 )
 from pipeline.device.startup.loading import render_workers
 from pipeline.errors import ConfigError
-from pipeline.ingest.found import Candidate
+from pipeline.ingest.found import Candidate, document_of, known_by
 from pipeline.ingest.inputs import Inputs
-from pipeline.ingest.known_files import document_of, known_by
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.walk import walk
 from pipeline.ingest.workers.pool import WorkerPool

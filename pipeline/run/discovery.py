@@ -6,9 +6,8 @@ from functools import partial
 from typing import Protocol
 
 from pipeline.config.schema import ingest_settings, layer_use
-from pipeline.ingest.found import Candidate
+from pipeline.ingest.found import Candidate, document_of, kept_stamp, known_by
 from pipeline.ingest.inputs import InputFiles
-from pipeline.ingest.known_files import document_of, kept_stamp, known_by
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.ledger import Ledger

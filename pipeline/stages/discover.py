@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import NoReturn, cast, get_args
@@ -19,8 +20,9 @@ from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video
-from pipeline.types import Document, DocumentStatus, FileStamp, Kind
+from pipeline.types import Document, DocumentStatus, Kind
 
+_CONTAINERS = get_args(sniff.Container)
 _LOOKS = 2
 _OTHER = "not a PDF or image"
 _VIDEO = f"{_OTHER} but a video; ingest.video: true has a model that reads videos read it"
@@ -35,9 +37,8 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
     A file that is being written meanwhile is probed once more, and is broken if that goes on.
     """
     start, probed_ns = time.perf_counter(), time.time_ns()
-    is_folder = bool(frames) or os.path.isdir(path)
     for _ in range(_LOOKS):
-        document = _look_into(path, frames) if is_folder else _look(path, settings)
+        document = _looked(path, settings, frames)
         now = None
         with contextlib.suppress(OSError):
             now = frame_folders.stamp_of(path, frames) if frames else stamp_of(os.stat(path))
@@ -48,73 +49,65 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
     return replace(document, seconds=time.perf_counter() - start, probed_ns=probed_ns)
 
 
-def _look(path: str, settings: IngestSettings) -> Document:
-    """Returns the document, with the file's stamp from before it was read: None if it could not be opened."""
-    form, num_pages = None, 0
-    claimed = sniff.claimed(path, videos=settings.video)
-    stamp: FileStamp | None = None
-    sha256: str | None = None
-    status: DocumentStatus = "ok"
-    reason: str | None = None
-    is_told = False
-    try:
-        with open_at_once(path) as file:
-            if not is_regular(file):
-                raise DocumentError("skipped", "not a regular file")
-            stamp, head = stamp_of(os.fstat(file.fileno())), file.read(sniff.HEAD_BYTES)
-        form = sniff.found(head, path, videos=settings.video)
-        if form or claimed:
-            with open(path, "rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        num_pages, reason = _count_pages(path, form or _unread(head, path, claimed), settings)
-        is_told = reason is not None
-    except DocumentError as error:
-        status, reason, is_told = error.status, error.reason, error.is_told
-        sha256 = None if status == "skipped" else sha256
-    except OSError as error:
-        status = "broken" if claimed else "skipped"
-        reason = f"cannot be read: {error.strerror or error}"
-    kind: Kind | None = None
-    if form is not None:
-        kind = "pdf" if form == "PDF" else "video" if form in get_args(sniff.Container) else "image"
-    return Document(
+def _looked(path: str, settings: IngestSettings, frames: tuple[str, ...]) -> Document:
+    """Returns the document, with the stamp from before it was read: None if it could not be opened."""
+    is_folder = bool(frames) or os.path.isdir(path)
+    claimed = None if is_folder else sniff.claimed(path, videos=settings.video)
+    known = Document(
         path=path,
-        sha256=sha256,
-        size_bytes=0 if stamp is None else stamp[2],
-        kind=kind,
-        num_pages=num_pages,
-        status=status,
-        reason=reason,
-        is_told=is_told,
-        stamp=stamp,
-    )
-
-
-def _look_into(folder: str, frames: tuple[str, ...]) -> Document:
-    """Returns the document of a folder of frames, with its stamp from before they were read, as _look() does."""
-    stamp: FileStamp | None = None
-    sha256: str | None = None
-    status: DocumentStatus = "ok"
-    reason: str | None = None
-    try:
-        stamp = frame_folders.stamp_of(folder, frames)
-        sha256 = frame_folders.sha256_of(folder, frames)
-        frame_folders.FrameFolder(folder, frames)
-    except DocumentError as error:
-        status, reason = error.status, error.reason
-    except OSError as error:
-        status, reason = "broken", f"a frame cannot be read: {error.strerror or error}"
-    return Document(
-        path=folder,
-        sha256=sha256,
-        size_bytes=0 if stamp is None else stamp[2],
-        kind="video",
-        num_pages=int(status == "ok"),
-        status=status,
-        reason=reason,
-        stamp=stamp,
+        sha256=None,
+        size_bytes=0,
+        kind="video" if is_folder else None,
+        num_pages=0,
+        status="ok",
         frames=frames,
     )
+    try:
+        looks = _folder(known) if is_folder else _file(known, settings, claimed)
+        for known in looks:  # noqa: B007
+            pass
+    except DocumentError as error:
+        sha256 = None if error.status == "skipped" else known.sha256
+        return replace(known, sha256=sha256, status=error.status, reason=error.reason, is_told=error.is_told)
+    except OSError as error:
+        what = "a frame cannot be read" if is_folder else "cannot be read"
+        status: DocumentStatus = "broken" if is_folder or claimed else "skipped"
+        return replace(known, status=status, reason=f"{what}: {error.strerror or error}")
+    return known
+
+
+def _file(document: Document, settings: IngestSettings, claimed: str | None) -> Iterator[Document]:
+    """Yields a file's document, each time with more that is known. claimed: what its name says it is.
+
+    Raises: DocumentError, OSError.
+    """
+    path, kind = document.path, cast(Kind | None, None)
+    with open_at_once(path) as file:
+        if not is_regular(file):
+            raise DocumentError("skipped", "not a regular file")
+        stamp, head = stamp_of(os.fstat(file.fileno())), file.read(sniff.HEAD_BYTES)
+    if (form := sniff.found(head, path, videos=settings.video)) is not None:
+        kind = "pdf" if form == "PDF" else "video" if form in _CONTAINERS else "image"
+    document = replace(document, kind=kind, stamp=stamp, size_bytes=stamp[2])
+    yield document
+    if form or claimed:
+        with open(path, "rb") as file:
+            document = replace(document, sha256=hashlib.file_digest(file, "sha256").hexdigest())
+        yield document
+    num_pages, reason = _count_pages(path, form or _unread(head, path, claimed), settings)
+    yield replace(document, num_pages=num_pages, reason=reason, is_told=reason is not None)
+
+
+def _folder(document: Document) -> Iterator[Document]:
+    """Yields the document of a folder of frames, as `_file` does. Raises: DocumentError, OSError."""
+    folder, frames = document.path, document.frames
+    stamp = frame_folders.stamp_of(folder, frames)
+    document = replace(document, stamp=stamp, size_bytes=stamp[2])
+    yield document
+    document = replace(document, sha256=frame_folders.sha256_of(folder, frames))
+    yield document
+    frame_folders.FrameFolder(folder, frames)
+    yield replace(document, num_pages=1)
 
 
 def _unread(head: bytes, path: str, claimed: str | None) -> NoReturn:
@@ -146,7 +139,7 @@ def _count_pages(
     if form == "PDF":
         with closing(pdf.open_pdf(path, settings.passwords)) as document:
             return pdf.count_pages(document), enclosed.left_out(document) or None
-    if form in get_args(sniff.Container):
+    if form in _CONTAINERS:
         with closing(open_video(path)) as video:
             _check_size(video.width_px, video.height_px, settings)
             return 1, None

@@ -12,7 +12,7 @@ from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
-from pipeline.text_layer.extract.links import find_links
+from pipeline.text_layer.extract.markdown import find_links
 from pipeline.text_layer.extract.places import composed, settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.spans import read_spans

@@ -1,4 +1,6 @@
-"""Writes blocks of a text layer as markdown: bold and italic print, links, lists, code. Torch-free.
+"""Writes blocks of a text layer as markdown: bold and italic print, links, lists, code; finds a page's links.
+
+Torch-free.
 
 Text that would be markup is escaped, except for what storage.export.markdown makes inert in every export.
 """
@@ -7,11 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
+from urllib.parse import quote
 
 from ocr.paragraphs.table_markup import TAG
 from pipeline.text_layer.extract.lines import between, clean
-from pipeline.text_layer.extract.links import Link, address_at
-from pipeline.text_layer.extract.spans import Glyph, Span
+from pipeline.text_layer.extract.spans import Box, Glyph, Span
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.
@@ -22,6 +25,44 @@ _LINE_START = re.compile(r"^\s*(?=#{1,6}(?:\s|$)|>|~{3}|(?:=+|-+)\s*$)")
 _BRACKETS = re.compile(r"[\[\]]")
 # Only words count as emphasised: symbols and formulas are set in italics as well.
 _WORD = re.compile(r"[^\W\d_]{3}")
+# Schemes that links in an export may have (storage.export.markdown): these only open a page, or an empty e-mail.
+_SCHEMES = ("http://", "https://", "mailto:")
+_LONGEST = 2000
+# Characters that may be in an address within markdown's brackets; others become %XX. A % is already part of one.
+_SAFE = "%/:?#@!$&*+,;=~-._[]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """A link on a page. box: in points of the page as shown. address: safe in markdown."""
+
+    box: Box
+    address: str
+
+    def touches(self, box: Box) -> bool:
+        """Returns whether the link's area touches a box."""
+        (x0, y0, x1, y1), (left, top, right, bottom) = self.box, box
+        return x0 <= right and left <= x1 and y0 <= bottom and top <= y1
+
+    def is_on(self, char: Glyph) -> bool:
+        """Returns whether a character's middle lies in the link's area."""
+        (x, y), (x0, y0, x1, y1) = char.middle, self.box
+        return x0 <= x <= x1 and y0 <= y <= y1
+
+
+def find_links(page: Any) -> list[Link]:
+    """Returns the links to web pages and e-mail addresses, not those within the document or that run something.
+
+    page: a pymupdf Page. Raises: whatever MuPDF does.
+    """
+    found = []
+    link = page.first_link  # get_links() looks for every named place of the document, which may take seconds
+    while link is not None:
+        address = link.uri or ""
+        if address.lower().startswith(_SCHEMES) and len(address) <= _LONGEST:
+            found.append(Link(box=tuple(link.rect), address=quote(address, safe=_SAFE)))
+        link = link.next
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +141,7 @@ def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None,
         return
 
     def where(char: Glyph) -> str | None:
-        return address_at(char, near)
+        return next((link.address for link in near if link.is_on(char)), None)
 
     for address, chars in groupby(span.chars, key=where):
         yield address, clean("".join(char.text for char in chars))

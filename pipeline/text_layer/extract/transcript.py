@@ -15,8 +15,7 @@ from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
 from pipeline.text_layer.extract.bidi import in_reading_order
 from pipeline.text_layer.extract.lines import as_text, between, clean
-from pipeline.text_layer.extract.links import Link
-from pipeline.text_layer.extract.markdown import BULLET
+from pipeline.text_layer.extract.markdown import BULLET, Link
 from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
 from pipeline.text_layer.extract.spans import Box, Span, hull

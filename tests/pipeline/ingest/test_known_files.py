@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
-from pipeline.ingest import known_files
+from pipeline.ingest import found
 from pipeline.ingest.workers.pool import WorkerPool
 from tests.storage.sample_records import rows
 
@@ -49,7 +49,7 @@ def run(docs: Path, *more: str) -> None:
 def test_what_has_not_changed_is_not_opened_again(
     docs: Path, probed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(known_files, "_SETTLED_NS", 0)
+    monkeypatch.setattr(found, "_SETTLED_NS", 0)
     run(docs)
     assert sorted(probed) == ["a.pdf", "b.pdf", "broken.pdf"]
     probed.clear()
@@ -78,7 +78,7 @@ def test_a_file_that_was_just_written_is_looked_into_again(
     docs: Path, probed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It could change once more within a tick of the clock, unseen."""
-    monkeypatch.setattr(known_files, "_SETTLED_NS", 3600 * 10**9)
+    monkeypatch.setattr(found, "_SETTLED_NS", 3600 * 10**9)
     run(docs)
     probed.clear()
     run(docs)
