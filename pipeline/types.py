@@ -16,7 +16,7 @@ PageStatus = Literal[
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"
 ]
 Kind = Literal["pdf", "image", "video"]
-# The kind of a page as a survey finds it, without reading the page (pipeline.ingest.survey).
+# The kind of a page as a survey finds it, without reading the page (survey_task in pipeline.ingest.workers.worker).
 PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
 # change in ns (pipeline.documents.file_access).

@@ -14,8 +14,8 @@ import pymupdf
 
 from encoders.views import UInt8Array
 from ocr.orientation.detect import Angle, Orientation, detect
+from pipeline.documents.pdf import is_drawn, open_text, text_spans
 from pipeline.documents.settings import RenderSettings
-from pipeline.documents.text_page import is_drawn, open_text, text_spans
 
 LOGGER = logging.getLogger("ocrbatch")
 # Fewer characters are a stamp on a scan, or a label in a drawing.

@@ -1,4 +1,4 @@
-"""Opens PDF files and renders their pages to RGB pixels with MuPDF."""
+"""Opens PDF files with MuPDF, renders their pages to RGB pixels, and walks the text of a page."""
 
 import contextlib
 import math
@@ -11,10 +11,9 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from ocr.imaging.tiling import layout
-from pipeline.documents import gzipped
+from pipeline.documents import file_access
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.file_access import utf8_name
 from pipeline.documents.settings import VIEWS_DPI, RenderSettings, TileSettings
 
 LAYOUT_DPI = 144
@@ -40,11 +39,11 @@ pymupdf.TOOLS.mupdf_display_warnings(False)
 def open_pdf(path: str, passwords: Sequence[str] = ()) -> Any:
     """Opens a document, gzipped or not, if need be with a password. Raises: DocumentError, OSError."""
     # Opened here too, as MuPDF does not distinguish a missing file from a damaged one.
-    with utf8_name(path) as name:
+    with file_access.utf8_name(path) as name:
         with open(path, "rb") as file:
-            is_packed = file.read(len(gzipped.MAGIC)) == gzipped.MAGIC
+            is_packed = file.read(len(file_access.GZIP_MAGIC)) == file_access.GZIP_MAGIC
             file.seek(0)
-            data = gzipped.unpacked(file) if is_packed else None
+            data = file_access.unpacked(file) if is_packed else None
         try:
             document = pymupdf.open(name if data is None else None, data, filetype="pdf")
         except _ERRORS:
@@ -209,3 +208,37 @@ def _as_page_errors() -> Iterator[None]:
         raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
     except _ERRORS as error:
         raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
+
+
+# PRESERVE_WHITESPACE: tabs and wide spaces stay what they are, and make columns. MEDIABOX_CLIP: text off the page is
+# not on it. Without CID_FOR_UNKNOWN_UNICODE a character that maps to no letter is U+FFFD.
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+_DRAWN = 16 | 32  # FZ_STEXT_FILLED, FZ_STEXT_STROKED: not set for invisible text (text rendering mode 3)
+
+
+def open_text(display: Any, *, codes_for_unmapped: bool = False) -> Any:
+    """Returns the pymupdf TextPage of a page, in points of the page as shown. display: its DisplayList.
+
+    codes_for_unmapped: characters that map to no letter are their codes in the typeface, often the right letters:
+    good enough to tell a script. Text that is taken as it is needs U+FFFD, by which it is distrusted.
+    Raises: whatever MuPDF does.
+    """
+    unmapped = pymupdf.TEXT_CID_FOR_UNKNOWN_UNICODE if codes_for_unmapped else 0
+    return pymupdf.TextPage(display.get_textpage(_FLAGS | unmapped))
+
+
+def text_spans(text: Any, *, with_chars: bool = False) -> Iterator[tuple[Any, Any]]:
+    """Yields each span of a TextPage with its line, as MuPDF's dictionaries, in the order of the page's content.
+
+    with_chars: a span has "chars", each with its box, instead of "text". That takes three times as long.
+    """
+    found = text.extractRAWDICT() if with_chars else text.extractDICT()
+    for block in found["blocks"]:
+        for line in block.get("lines", ()):
+            for span in line["spans"]:
+                yield line, span
+
+
+def is_drawn(span: Any) -> bool:
+    """Returns whether a span's rendering mode leaves a mark."""
+    return bool(span["char_flags"] & _DRAWN)

@@ -4,7 +4,7 @@ import re
 from pathlib import PurePath
 from typing import Literal
 
-from pipeline.documents import gzipped
+from pipeline.documents import file_access
 
 HEAD_BYTES = 1024
 
@@ -108,8 +108,12 @@ def by_content(head: bytes, name: str) -> Format | None:
         return "PPM"
     if head.startswith(b"P7\n") and b"\nENDHDR\n" in head:
         return "PAM"
-    if head.startswith(gzipped.MAGIC):
-        return "PDF" if by_content(gzipped.start_of(head), name.removesuffix(_GZIPPED)) == "PDF" else None
+    if head.startswith(file_access.GZIP_MAGIC):
+        return (
+            "PDF"
+            if by_content(file_access.start_of_packed(head), name.removesuffix(_GZIPPED)) == "PDF"
+            else None
+        )
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"%PDF-") or (b"%PDF-" in head and by_name(name) == "PDF"):
         return "PDF"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.documents import gzipped, sniff
+from pipeline.documents import file_access, sniff
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.searchable.searchable_pdf import (
     NotArchivalError,
@@ -41,8 +41,8 @@ def searchable_task(
         kind = sniff.by_content(data[: sniff.HEAD_BYTES], path)
         if kind is None:
             return "is no PDF and no picture"
-        if data.startswith(gzipped.MAGIC):
-            data = gzipped.unpacked(io.BytesIO(data))
+        if data.startswith(file_access.GZIP_MAGIC):
+            data = file_access.unpacked(io.BytesIO(data))
         made = searchable(data, kind, pages)
         return archival_task(made) if is_archival else made
     except NotSearchableError as error:

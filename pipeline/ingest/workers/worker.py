@@ -7,25 +7,26 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
 
+from pipeline.documents import pdf
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.found import unreadable
-from pipeline.ingest.survey import survey
 from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
 from pipeline.ingest.workers.tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile
 from pipeline.stages.word_places import with_places
-from pipeline.text_layer.page import embedded_page, with_layer, with_script, with_seen
+from pipeline.text_layer.page import embedded_page, is_trusted, with_layer, with_script, with_seen
 from pipeline.text_layer.rest import without_layer
 from pipeline.types import (
     TAKEN_FIRST,
@@ -82,9 +83,31 @@ def survey_task(
     text_layer: LayerUse,
     partly: bool,
 ) -> Counter[PageKind]:
-    """Returns how many pages are of each kind. partly: see survey."""
+    """Returns how many of the pages are of each kind, unread.
+
+    embedded: has a text layer that a run takes instead of reading the page, if text_layer says that it takes any, and
+    partly that it reads beside it what else the page shows; digital: has another text layer, such as recognised text
+    under a scan; scanned: shows something, but no text; empty: draws nothing; unknown: cannot be told, as the page is
+    damaged. The frames of an image, and videos, count as scanned: only pixels tell whether one is blank.
+    Raises: DocumentError, OSError.
+    """
+    if kind != "pdf":
+        return Counter[PageKind]({"scanned": len(indices)})
     takes_layers = text_layer in TAKEN_FIRST
-    return survey(path, kind, indices, settings.passwords, takes_layers=takes_layers, partly=partly)
+    with closing(pdf.open_pdf(path, settings.passwords)) as document:
+        return Counter(_kind(document, index, takes_layers, partly) for index in indices)
+
+
+def _kind(document: Any, index: int, takes_layers: bool, partly: bool) -> PageKind:
+    try:
+        drawn = {name for name, _ in pdf.drawn(document, index)}
+    except PageRenderError:  # the run will say what is wrong
+        return "unknown"
+    if not drawn:
+        return "empty"
+    if not any(name.endswith("-text") for name in drawn):
+        return "scanned"
+    return "embedded" if takes_layers and is_trusted(document, index, partly=partly) else "digital"
 
 
 def _task(work: PageWork) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result | PageError]]:

@@ -13,7 +13,7 @@ from typing import Any
 from ocr.orientation.detect import Angle
 from ocr.paragraphs.text_lines import Line
 from pipeline.documents.orientation import angle_of
-from pipeline.documents.text_page import is_drawn, open_text, text_spans
+from pipeline.documents.pdf import is_drawn, open_text, text_spans
 from pipeline.text_layer.extract.lines import clean
 from pipeline.text_layer.extract.symbols import understand
 

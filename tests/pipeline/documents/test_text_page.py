@@ -1,7 +1,7 @@
 import pymupdf
 import pytest
 
-from pipeline.documents.text_page import is_drawn, open_text, text_spans
+from pipeline.documents.pdf import is_drawn, open_text, text_spans
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pymupdf
 import pytest
 from PIL import Image, TiffImagePlugin
 
-from pipeline.documents import gzipped
+from pipeline.documents import file_access
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.images import learn, open_image, read_frame
 from pipeline.documents.settings import IngestSettings
@@ -187,7 +187,7 @@ def test_a_gzipped_pdf_is_read_to_a_limit(tmp_path, monkeypatch):
     assert "cannot be unpacked" in str(look(tmp_path / "cut.pdf.gz").reason)
     assert look(tmp_path / "junk.pdf.gz").status == "broken"
     assert look(tmp_path / "text.gz").status == "skipped"
-    monkeypatch.setattr(gzipped, "_MOST_BYTES", len(content) - 1)
+    monkeypatch.setattr(file_access, "_MOST_BYTES", len(content) - 1)
     assert (look(tmp_path / "a.pdf.gz").status, "unpacks to more" in str(look(tmp_path / "a").reason)) == (
         "broken",
         True,
