@@ -46,15 +46,23 @@ def is_whole(filter_name: str, data: bytes, may_be_filled: bool = True) -> bool 
 
 def is_cut(data: bytes) -> bool:
     """Returns whether a zlib stream ends before its last block does; one that lacks only its checksum is not cut."""
-    unpacker = zlib.decompressobj(wbits=-zlib.MAX_WBITS)
     try:
-        rest, num_bytes = data[2:], 0
-        while rest and not unpacker.eof and num_bytes < _MOST_BYTES:
-            num_bytes += len(unpacker.decompress(rest, _CHUNK_BYTES))
-            rest = unpacker.unconsumed_tail
+        is_ended, num_bytes = _unpacked(data[2:], -zlib.MAX_WBITS)
     except zlib.error:
         return True
-    return not unpacker.eof and num_bytes < _MOST_BYTES
+    return not is_ended and num_bytes <= _MOST_BYTES
+
+
+def _unpacked(data: bytes, wbits: int = zlib.MAX_WBITS) -> tuple[bool, int]:
+    """Returns whether a stream comes to its end, and how many bytes it gives until then or the limit is passed.
+
+    wbits: as zlib has it. Raises: zlib.error.
+    """
+    unpacker, num_bytes = zlib.decompressobj(wbits), 0
+    while data and not unpacker.eof and num_bytes <= _MOST_BYTES:
+        num_bytes += len(unpacker.decompress(data, _CHUNK_BYTES))
+        data = unpacker.unconsumed_tail
+    return unpacker.eof, num_bytes
 
 
 def _whole_jpeg(data: bytes) -> bool | None:
@@ -143,18 +151,14 @@ def _lacks_lines(region: bytes) -> bool:
 
 
 def _whole_flate(data: bytes) -> bool | None:
-    unpacker = zlib.decompressobj()
     try:
-        rest, num_bytes = data, 0
-        while rest and not unpacker.eof:
-            num_bytes += len(unpacker.decompress(rest, _CHUNK_BYTES))
-            rest = unpacker.unconsumed_tail
-            if num_bytes > _MOST_BYTES:
-                return None
+        is_ended, num_bytes = _unpacked(data)
     except zlib.error as error:
         return False if "incorrect data check" in str(error) else None
+    if num_bytes > _MOST_BYTES:
+        return None
     # Zeros in place of a block that was never written decode as pixels for ever; compressed data has no such run.
-    return unpacker.eof or (False if data.endswith(_NEVER_WRITTEN) else None)
+    return is_ended or (False if data.endswith(_NEVER_WRITTEN) else None)
 
 
 def _ends_as_fax(data: bytes) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from ocr.paragraphs.table_markup import TAG
 from pipeline.text_layer.extract.lines import between, clean
-from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds, touch
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.
@@ -38,16 +38,6 @@ class Link:
 
     box: Box
     address: str
-
-    def touches(self, box: Box) -> bool:
-        """Returns whether the link's area touches a box."""
-        (x0, y0, x1, y1), (left, top, right, bottom) = self.box, box
-        return x0 <= right and left <= x1 and y0 <= bottom and top <= y1
-
-    def is_on(self, char: Glyph) -> bool:
-        """Returns whether a character's middle lies in the link's area."""
-        (x, y), (x0, y0, x1, y1) = char.middle, self.box
-        return x0 <= x <= x1 and y0 <= y <= y1
 
 
 def find_links(page: Any) -> list[Link]:
@@ -135,13 +125,13 @@ def _pieces(line: Sequence[Span], links: Sequence[Link], *, body_is_bold: bool) 
 
 
 def _by_address(span: Span, links: Sequence[Link]) -> Iterator[tuple[str | None, str]]:
-    near = [link for link in links if link.touches(span.box)]  # a table of contents has hundreds
+    near = [link for link in links if touch(link.box, span.box)]  # a table of contents has hundreds
     if not near:
         yield None, span.line.text
         return
 
     def where(char: Glyph) -> str | None:
-        return next((link.address for link in near if link.is_on(char)), None)
+        return next((link.address for link in near if holds(link.box, char.middle)), None)
 
     for address, chars in groupby(span.chars, key=where):
         yield address, clean("".join(char.text for char in chars))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds
 
 _SAME_ROW = 0.5  # in type sizes
 _MOSTLY = 0.5  # of a span's characters
@@ -44,8 +44,7 @@ def settled(spans: Sequence[Span], boxes: Iterable[Box]) -> tuple[Span, ...]:
 
 
 def _is_in(span: Span, box: Box) -> bool:
-    x0, y0, x1, y1 = box
-    inside = sum(x0 <= x <= x1 and y0 <= y <= y1 for x, y in (char.middle for char in span.glyphs))
+    inside = sum(holds(box, char.middle) for char in span.glyphs)
     return inside > _MOSTLY * len(span.glyphs)
 
 

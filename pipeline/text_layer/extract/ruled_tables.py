@@ -15,8 +15,8 @@ from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_
 from ocr.paragraphs.table_markup import is_contents, with_head
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
-from pipeline.text_layer.extract.lines import as_text, between
-from pipeline.text_layer.extract.spans import Box, Glyph, Span
+from pipeline.text_layer.extract.lines import as_text
+from pipeline.text_layer.extract.spans import Glyph, Span, parted_by, touch
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000
@@ -50,7 +50,7 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
     for start, end in table_ranges(lines):
         rows = lines[start:end]
         table = () if all(row.is_mono for row in rows) else table_without_rules(rows)
-        if table and not any(_touches(around(table), box) for box in boxes):
+        if table and not any(touch(around(table), box) for box in boxes):
             tables.append(table)
     return tables
 
@@ -70,13 +70,8 @@ def _with_rules(page: Any, lines: Sequence[Line]) -> list[Table]:
 
 def _lines(spans: Sequence[Span]) -> Iterator[Line]:
     """Yields the lines of the layer that run from left to right."""
-    lines: list[list[Span]] = []
-    for span in (span for span in spans if span.glyphs and not span.is_turned):
-        if lines and "\n" not in between(lines[-1][-1].line, span.line):
-            lines[-1].append(span)
-        else:
-            lines.append([span])
-    for line in lines:
+    level = [span for span in spans if span.glyphs and not span.is_turned]
+    for line in parted_by("\n", level):
         size = max(span.line.size for span in line)
         extents = [(glyph.box[0], glyph.box[2]) for span in line for glyph in span.glyphs]
         yield Line(
@@ -139,7 +134,7 @@ class _Piece:
 
 def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
     """Yields a span split by table cells; a space belongs to what precedes it."""
-    if not any(_touches(span.box, around(cells)) for cells in tables):
+    if not any(touch(span.box, around(cells)) for cells in tables):
         yield _Piece(table=-1, cell=-1, span=span)
         return
     places: list[tuple[int, int]] = []
@@ -150,11 +145,6 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
         part = span.of([span.chars[number] for number in group])
         if part.line.text:
             yield _Piece(table=table, cell=cell, span=part)
-
-
-def _touches(box: Box, other: Box) -> bool:
-    left, top, right, bottom = other
-    return box[0] <= right and left <= box[2] and box[1] <= bottom and top <= box[3]
 
 
 def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from ocr.orientation.detect import Angle
 from ocr.paragraphs.text_lines import Line
 from pipeline.documents.orientation import angle_of
 from pipeline.documents.pdf import is_drawn, open_text, text_spans
-from pipeline.text_layer.extract.lines import clean
+from pipeline.text_layer.extract.lines import between, clean
 from pipeline.text_layer.extract.symbols import understand
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -37,6 +37,16 @@ def hull(boxes: Iterable[Box]) -> Box:
     """Returns the box around boxes, one at least."""
     x0, y0, x1, y1 = zip(*boxes, strict=True)
     return min(x0), min(y0), max(x1), max(y1)
+
+
+def holds(box: Box, point: tuple[float, float]) -> bool:
+    """Returns whether a point lies in a box."""
+    return box[0] <= point[0] <= box[2] and box[1] <= point[1] <= box[3]
+
+
+def touch(box: Box, other: Box) -> bool:
+    """Returns whether two boxes have a point in common."""
+    return box[0] <= other[2] and other[0] <= box[2] and box[1] <= other[3] and other[1] <= box[3]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +102,17 @@ class Span:
             chars=tuple(chars),
             glyphs=tuple(char for char in chars if not char.text.isspace()),
         )
+
+
+def parted_by(marks: str, spans: Iterable[Span]) -> list[list[Span]]:
+    """Returns the spans in runs without one of these marks between: printed lines, or the cells of these too."""
+    runs: list[list[Span]] = []
+    for span in spans:
+        if runs and not set(marks) & set(between(runs[-1][-1].line, span.line)):
+            runs[-1].append(span)
+        else:
+            runs.append([span])
+    return runs
 
 
 def read_spans(display: Any) -> tuple[Span, ...]:

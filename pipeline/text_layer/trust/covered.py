@@ -10,7 +10,7 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.text_layer.extract.spans import Box, Glyph, Span, hull
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds, hull
 from pipeline.text_layer.trust.ink import Cover, Drawn, Ink
 
 # Share of the texts under pictures, beyond which the page is a scan with its text recognised.
@@ -54,9 +54,7 @@ def _runs(span: Span, box: Box) -> Iterator[tuple[bool, list[Glyph]]]:
     """Yields a span's characters that are in the box, and those that are not, as runs."""
     x0, y0, x1, y1 = box
     if span.box[0] < x1 and x0 < span.box[2] and span.box[1] < y1 and y0 < span.box[3]:
-        for is_inside, run in groupby(
-            span.chars, lambda char: x0 <= char.middle[0] <= x1 and y0 <= char.middle[1] <= y1
-        ):
+        for is_inside, run in groupby(span.chars, lambda char: holds(box, char.middle)):
             yield is_inside, list(run)
 
 

@@ -2,12 +2,11 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from pipeline.text_layer.extract.lines import between
-from pipeline.text_layer.extract.spans import Glyph, Span
+from pipeline.text_layer.extract.spans import Glyph, Span, parted_by
 from pipeline.text_layer.extract.symbols import UNKNOWN
 
 # The share of a typeface's characters without a meaning from which on no other of it is believed; and how many are few.
@@ -27,22 +26,11 @@ def mapped(spans: Sequence[Span]) -> tuple[tuple[Span, ...], int, int]:
         return tuple(spans), 0, 0
     bad = {font for font, number in unmapped.items() if number > max(_FEW, _OF_A_FONT * total[font])}
     kept: list[Span] = []
-    for line in _lines(spans):
+    for line in parted_by("\n\t", spans):
         if not any(span.font in bad or _loses_words(span) for span in line):
             kept += (span if not unmapped[span.font] else _meaningful(span) for span in line)
     shown = tuple(span for span in kept if span.glyphs)
     return shown, unmapped.total(), total.total() - sum(len(span.glyphs) for span in shown)
-
-
-def _lines(spans: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yields the spans of each printed line, or of each cell of one."""
-    line: list[Span] = []
-    for span in spans:
-        if line and not {"\n", "\t"}.isdisjoint(between(line[-1].line, span.line)):
-            yield line
-            line = []
-        line.append(span)
-    yield line
 
 
 def _is_unmapped(glyph: Glyph) -> bool:
