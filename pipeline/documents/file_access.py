@@ -25,13 +25,13 @@ def open_at_once(path: str) -> BufferedReader:
     return open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
 
 
-def is_regular(file: BufferedReader) -> bool:
-    """Returns whether an open file is a regular one."""
-    return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+def stamp_of(found: os.stat_result) -> FileStamp | None:
+    """Returns the stamp that changes with a file's content; None for what is no regular file.
 
-
-def stamp_of(found: os.stat_result) -> FileStamp:
-    """Returns the stamp that changes with a file's content: device, inode, size in bytes, and both times in ns."""
+    Device, inode, size in bytes, and both times in ns.
+    """
+    if not stat.S_ISREG(found.st_mode):
+        return None
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 

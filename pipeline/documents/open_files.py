@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage import complaints
 from pipeline.documents.damage.failures import PageRenderError
-from pipeline.documents.file_access import is_regular, open_at_once, stamp_of
+from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video
 from pipeline.types import FileStamp, Page
@@ -34,8 +34,6 @@ class Content:
         try:
             if not page.frames:
                 self._file = open_at_once(page.path)
-                if not is_regular(self._file):
-                    raise PageRenderError("changed", CHANGED)
             self.check()
         except BaseException:
             self.close()
@@ -49,9 +47,9 @@ class Content:
     def check(self) -> None:
         """Checks that the content has not changed; if the stamp has, the hash decides."""
         found = self._found()
-        if self._stamp is None or found == self._stamp:
+        if found is not None and self._stamp in (None, found):
             return
-        if self._hashed() != self._page.sha256 or self._found() != found:
+        if found is None or self._hashed() != self._page.sha256 or self._found() != found:
             raise PageRenderError("changed", CHANGED)
         self._stamp = found
 
@@ -60,7 +58,7 @@ class Content:
         if self._file is not None:
             self._file.close()
 
-    def _found(self) -> FileStamp:
+    def _found(self) -> FileStamp | None:
         if self._file is not None:
             return stamp_of(os.fstat(self._file.fileno()))
         try:

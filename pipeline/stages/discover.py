@@ -15,7 +15,7 @@ from typing import NoReturn, cast, get_args
 
 from pipeline.documents import enclosed, images, pdf, sniff
 from pipeline.documents.damage.failures import DocumentError
-from pipeline.documents.file_access import is_regular, open_at_once, stamp_of
+from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import frame_folders
@@ -83,9 +83,10 @@ def _file(document: Document, settings: IngestSettings, claimed: str | None) -> 
     """
     path, kind = document.path, cast(Kind | None, None)
     with open_at_once(path) as file:
-        if not is_regular(file):
+        stamp = stamp_of(os.fstat(file.fileno()))
+        if stamp is None:
             raise DocumentError("skipped", "not a regular file")
-        stamp, head = stamp_of(os.fstat(file.fileno())), file.read(sniff.HEAD_BYTES)
+        head = file.read(sniff.HEAD_BYTES)
     if (form := sniff.found(head, path, videos=settings.video)) is not None:
         kind = "pdf" if form == "PDF" else "video" if form in _CONTAINERS else "image"
     document = replace(document, kind=kind, stamp=stamp, size_bytes=stamp[2])

@@ -13,7 +13,8 @@ from pathlib import PurePath
 from encoders.views import UInt8Array
 from pipeline.documents import images, sniff
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.file_access import is_regular, open_at_once
+from pipeline.documents.file_access import open_at_once
+from pipeline.documents.file_access import stamp_of as stamp_of_file
 from pipeline.types import FileStamp
 
 NO_FRAMES = "ingest.video_folders names it as a video, but there is no image in it"
@@ -109,7 +110,7 @@ class FrameFolder:
         """Returns the frame's path and format. Raises: DocumentError, OSError."""
         path = str(PurePath(self._folder, name))
         with open_at_once(path) as file:
-            if not is_regular(file):
+            if stamp_of_file(os.fstat(file.fileno())) is None:
                 raise DocumentError("broken", "not a regular file")
             head = file.read(sniff.HEAD_BYTES)
         form = sniff.by_content(head, path)
