@@ -14,7 +14,7 @@ from pipeline.cluster.worker_messages import Failed, FromWorker, ToWorker
 from pipeline.config.schema import Config
 from pipeline.device.gpu_meter import visible_gpus
 from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
-from pipeline.ingest.workers.tasks import death
+from pipeline.ingest.workers.failed_tasks import death
 
 _END_S = 5.0
 

@@ -18,7 +18,7 @@ from ocr.errors import CheckpointError
 from pipeline.device.gpu_meter import GpuMeter, GpuReading
 from pipeline.device.served_networks import Served
 from pipeline.errors import ConfigError, DeviceUnusableError
-from pipeline.ingest.workers.tasks import death
+from pipeline.ingest.workers.failed_tasks import death
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats

@@ -19,6 +19,7 @@ from ocr.errors import CheckpointError
 from pipeline.device.line_device import LineDevice
 from pipeline.errors import PipelineError
 from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.failed_tasks import failure_of
 from pipeline.ingest.workers.shared_memory import Arena, Shared, share
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter, StageUse
@@ -201,7 +202,7 @@ def _failed(rendered: RenderedPage, error: BaseException) -> PageResult:
     if isinstance(error, MemoryError):
         category, message = "memory", "reading the page took more memory than a process may use"
     elif isinstance(error, (TimeoutError, ProcessExpired)):
-        category, happened = tasks.failure_of(error, _LIMIT_S)
+        category, happened = failure_of(error, _LIMIT_S)
         message = f"reading the page {happened}"
     failure = PageError(stage="lines", category=category, message=message)
     return failed_result(rendered.page, failure, render_timings(rendered))

@@ -17,7 +17,7 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.export.searchable_task import NotArchival, archival_task, searchable_task
 from pipeline.ingest.objects.fetched import fetched
 from pipeline.ingest.objects.spool import Spool
-from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers import failed_tasks, tasks
 from pipeline.ingest.workers.task_pool import TaskPool
 from storage.errors import MissingExtraError, NotExportedError
 from storage.export.formats import FORMATS, Format
@@ -79,7 +79,7 @@ class _Workers(TaskPool):
         limit_s = _LIMIT_S + _PAGE_S * len(pages)
 
         def failed(error: BaseException) -> bytes | str | NotArchival:
-            return f"cannot be made a searchable PDF: it {tasks.failure_of(error, limit_s)[1]}"
+            return f"cannot be made a searchable PDF: it {failed_tasks.failure_of(error, limit_s)[1]}"
 
         def submit(file: str) -> Future[bytes | str | NotArchival]:
             return self._submit(

@@ -17,9 +17,9 @@ from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.fetched import fetched, of_page, refused
 from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import tasks
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork, failure_of
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
-from pipeline.ingest.workers.tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork, failure_of
 from pipeline.meter import Meter
 from pipeline.types import Document, Kind, Page, PageKind, PageResult, ReadyPage, RenderedPage, SeenWords
 from storage.strings.urls import is_url

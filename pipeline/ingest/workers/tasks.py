@@ -1,14 +1,11 @@
 """Names the tasks of worker processes, so that their caller imports nothing that only the workers need.
 
-It also says how a task failed, and makes the error that stands for its result.
-
 A run's own process opens no files. Without PyMuPDF and everything that draws, cuts and judges pages it starts a third
 of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 """
 
 import contextlib
 import pickle
-import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,12 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from pebble import ProcessExpired
-
 from pipeline.ingest.workers.limits import killed_if_hung
 from pipeline.ingest.workers.plain_pickle import plain
 from pipeline.ingest.workers.shared_memory import Slot, pack
-from storage.types import PageError
 
 Result = TypeVar("Result")
 
@@ -80,52 +74,3 @@ probe_task, survey_task, render_task, layer_task, words_task, picture_task, figu
     partial(call, f"{name}_task")
     for name in ("probe", "survey", "render", "layer", "words", "picture", "figures")
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PageWork:
-    """What a task does with a page. stage: the one that its failures are told of. doing: how their messages begin.
-
-    key: the configuration key of its time limit, if it has one.
-    """
-
-    stage: str
-    doing: str
-    key: str | None = None
-
-    def failure(self, category: str, happened: str) -> PageError:
-        """Returns a page's error. happened: how the message goes on."""
-        return PageError(stage=self.stage, category=category, message=f"{self.doing} {happened}")
-
-    def failed(self, limit_s: float, error: BaseException) -> PageError:
-        """Returns the page's error for that of its task."""
-        return self.failure(*failure_of(error, limit_s, self.key))
-
-
-_TIME_LIMIT = "render.page_timeout_s"
-RENDERING = PageWork("render", "rendering the page", _TIME_LIMIT)
-JUDGING = PageWork("layer", "judging the page's text layer", _TIME_LIMIT)
-PLACING, DRAWING = PageWork("place", "placing the page's text"), PageWork("render", "drawing the page")
-
-
-def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> tuple[str, str]:
-    """Returns an error's category, and how the sentence "rendering the page ..." continues.
-
-    key: the configuration key of the time limit, if it has one.
-    """
-    if isinstance(error, TimeoutError):
-        remedy = f"; raise {key} if the file is worth it" if key else ""
-        return "timeout", f"took longer than {limit_s:g} s{remedy}"
-    if isinstance(error, ProcessExpired):
-        return "crash", f"crashed its worker process ({death(error.exitcode)})"
-    return "crash", f"failed: {type(error).__name__}: {error}"
-
-
-def death(exit_code: int | None) -> str:
-    """Returns how a process ended, in words."""
-    if exit_code is None:
-        return "for an unknown reason"
-    try:
-        return signal.Signals(-exit_code).name
-    except ValueError:
-        return f"exit code {exit_code}"

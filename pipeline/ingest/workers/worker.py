@@ -20,8 +20,8 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.found import unreadable
+from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
 from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
-from pipeline.ingest.workers.tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render
 from pipeline.stages.tile import tile

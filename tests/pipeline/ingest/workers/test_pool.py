@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_info
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers import limits, plain_pickle, tasks, worker
+from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.ingest.workers.tasks import death
 from pipeline.meter import Meter
 from pipeline.types import Page, RenderedPage
 from storage.types import PageError
