@@ -46,11 +46,11 @@ class Document:
     """
 
     path: str
-    sha256: str | None
-    size_bytes: int
-    kind: Kind | None
-    num_pages: int
     status: DocumentStatus
+    sha256: str | None = None
+    size_bytes: int = 0
+    kind: Kind | None = None
+    num_pages: int = 0
     reason: str | None = None
     is_told: bool = False
     seconds: float = 0.0

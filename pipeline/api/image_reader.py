@@ -50,20 +50,13 @@ class ImageReader:
         start = time.perf_counter()
         pixels = planes.of_picture(to_rgb(image))
         blank = is_blank(pixels)
-        angle_deg = 0 if blank else detect(pixels).angle_deg
-        if angle_deg:
-            pixels = planes.turned(pixels, -angle_deg // 90)
-        page = PageImage(
-            page=Page(path=path, sha256="", kind="image", page_index=number - 1),
-            width_px=pixels.shape[1],
-            height_px=pixels.shape[0],
-            pixels=pixels,
-            dpi=dpi,
-            blank=blank,
-            render_s=time.perf_counter() - start,
-            rotation_deg=angle_deg,
-        )
-        rendered = tile(page, TileSettings(lines=True))
+        stands = Orientation() if blank else detect(pixels)
+        if stands.angle_deg:
+            pixels = planes.turned(pixels, -stands.angle_deg // 90)
+        page = Page(path=path, sha256="", kind="image", page_index=number - 1)
+        render_s = time.perf_counter() - start
+        drawn = PageImage.of(page, pixels, stands, dpi=dpi, blank=blank, render_s=render_s)
+        rendered = tile(drawn, TileSettings(lines=True))
         result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
         return of_result(_turned_back(judged(result, below=self._below)))
 

@@ -31,15 +31,7 @@ Found = Candidate | Document
 
 def unreadable(path: str, status: str, reason: str) -> Document:
     """Returns the document of a path that cannot be opened: broken where its name makes it an input."""
-    return Document(
-        path=path,
-        sha256=None,
-        size_bytes=0,
-        kind=None,
-        num_pages=0,
-        status="broken" if status == "broken" else "skipped",
-        reason=reason,
-    )
+    return Document(path=path, status="broken" if status == "broken" else "skipped", reason=reason)
 
 
 # Raised when the same file is to be looked into again: it has another kind, number of pages, or something left out.

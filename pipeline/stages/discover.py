@@ -53,15 +53,7 @@ def _looked(path: str, settings: IngestSettings, frames: tuple[str, ...]) -> Doc
     """Returns the document, with the stamp from before it was read: None if it could not be opened."""
     is_folder = bool(frames) or os.path.isdir(path)
     claimed = None if is_folder else sniff.claimed(path, videos=settings.video)
-    known = Document(
-        path=path,
-        sha256=None,
-        size_bytes=0,
-        kind="video" if is_folder else None,
-        num_pages=0,
-        status="ok",
-        frames=frames,
-    )
+    known = Document(path=path, kind="video" if is_folder else None, status="ok", frames=frames)
     try:
         looks = _folder(known) if is_folder else _file(known, settings, claimed)
         for known in looks:  # noqa: B007

@@ -41,6 +41,20 @@ class PageImage(PageFacts):
     frames: UInt8Array | None = None
     timing: VideoTiming | None = None
 
+    @classmethod
+    def of(cls, page: Page, pixels: UInt8Array, stands: Orientation, **others: Any) -> "PageImage":
+        """Returns a page by its pixels, upright. stands: how it stood before. others: further fields."""
+        height_px, width_px, _ = pixels.shape
+        return cls(
+            page=page,
+            width_px=width_px,
+            height_px=height_px,
+            rotation_deg=stands.angle_deg,
+            runner_up_deg=stands.runner_up_deg,
+            pixels=pixels,
+            **others,
+        )
+
 
 def render(page: Page, settings: RenderSettings, tile: TileSettings, documents: OpenDocuments) -> PageImage:
     """Returns a page's pixels, upright.
@@ -71,19 +85,8 @@ def _pdf_page(page: Page, document: Any, settings: RenderSettings, tile: TileSet
         stands = orientation.seen(pixels, settings, blank=blank)
         if stands.angle_deg:  # drawn anew: on its side it fills another canvas
             pixels, dpi, grid = pdf.render_pdf_page(document, index, settings, tile, stands.angle_deg)
-    height_px, width_px, _ = pixels.shape
-    return PageImage(
-        page=page,
-        width_px=width_px,
-        height_px=height_px,
-        dpi=dpi,
-        rotation_deg=stands.angle_deg,
-        runner_up_deg=stands.runner_up_deg,
-        missing=page_losses.missing_message(document, index),
-        pixels=pixels,
-        grid=grid,
-        blank=blank,
-    )
+    missing = page_losses.missing_message(document, index)
+    return PageImage.of(page, pixels, stands, dpi=dpi, missing=missing, grid=grid, blank=blank)
 
 
 def _picture(page: Page, document: Any, settings: RenderSettings, tile: TileSettings) -> PageImage:
@@ -103,19 +106,8 @@ def _picture(page: Page, document: Any, settings: RenderSettings, tile: TileSett
         blank, stands = all(map(is_blank, frames)), Orientation()
     if stands.angle_deg:
         pixels = planes.turned(pixels, -stands.angle_deg // 90)
-    height_px, width_px, _ = pixels.shape
-    return PageImage(
-        page=page,
-        width_px=width_px,
-        height_px=height_px,
-        dpi=dpi,
-        rotation_deg=stands.angle_deg,
-        runner_up_deg=stands.runner_up_deg,
-        missing=missing,
-        pixels=pixels,
-        blank=blank,
-        frames=frames,
-        timing=timing,
+    return PageImage.of(
+        page, pixels, stands, dpi=dpi, missing=missing, blank=blank, frames=frames, timing=timing
     )
 
 

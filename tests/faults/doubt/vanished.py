@@ -21,6 +21,7 @@ from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
+from ocr.orientation.detect import Orientation
 from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import read_lines
 from pipeline.stages.render import PageImage
@@ -74,13 +75,7 @@ def cut(begin: float, end: float) -> Loss:
 def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineReader) -> PageResult:
     """Returns a page's result. grey: [H, W] uint8."""
     page = Page(path="page.png", sha256="", kind="image", page_index=0)
-    image = PageImage(
-        page=page,
-        width_px=grey.shape[1],
-        height_px=grey.shape[0],
-        pixels=planes.of_picture(Image.fromarray(grey)),
-        dpi=None,
-    )
+    image = PageImage.of(page, planes.of_picture(Image.fromarray(grey)), Orientation(), dpi=None)
     rendered = tile(image, TileSettings(lines=True))
     assert isinstance(rendered, RenderedPage)
     return read_lines(rendered, reader)

@@ -10,9 +10,7 @@ from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.types import Document
 
-REFUSED = Document(
-    path="a", sha256=None, size_bytes=0, kind=None, num_pages=0, status="skipped", reason="a pipe"
-)
+REFUSED = Document(path="a", status="skipped", reason="a pipe")
 
 
 def files(number: int, pause_s: float = 0.0) -> Iterator[Found]:

@@ -44,10 +44,6 @@ def test_every_event_is_one_line_with_its_keys_and_no_text(tmp_path: Path) -> No
         progress.document_refused(
             Document(
                 path="b.pdf",
-                sha256=None,
-                size_bytes=1,
-                kind=None,
-                num_pages=0,
                 status="broken",
                 reason=f"named as a PDF file, but begins with {SECRET!r}",
             )

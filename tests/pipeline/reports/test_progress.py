@@ -154,8 +154,7 @@ def test_a_page_that_was_rescued_is_a_line_and_no_fault(capsys: pytest.CaptureFi
 
 
 def test_unknown_files_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:
-    values = {"sha256": None, "size_bytes": 1, "kind": None, "num_pages": 0, "reason": "because"}
     progress = Lines()
-    progress.document_refused(Document(path="a.txt", status="skipped", **values))
-    progress.document_refused(Document(path="b.pdf", status="broken", **values))
+    progress.document_refused(Document(path="a.txt", status="skipped", reason="because"))
+    progress.document_refused(Document(path="b.pdf", status="broken", reason="because"))
     assert capsys.readouterr().err == "b.pdf: broken: because\n"

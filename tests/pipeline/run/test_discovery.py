@@ -85,9 +85,7 @@ def test_pages_come_in_the_order_of_files_and_a_copy_gives_none(database: str) -
 
 
 def test_what_is_refused_is_recorded_and_needs_no_model(database: str) -> None:
-    pipe = Document(
-        path="p", sha256=None, size_bytes=0, kind=None, num_pages=0, status="skipped", reason="a pipe"
-    )
+    pipe = Document(path="p", status="skipped", reason="a pipe")
     found = Discovered(Config(), database, iter([pipe]))
     assert (found.pages, found.summary.documents, found.loads) == ([], {"skipped": 1}, 0)
 

@@ -126,7 +126,7 @@ def test_names_that_lead_elsewhere_are_refused(module: str, name: str) -> None:
     "value",
     [
         Counter(a=2),
-        Document(path="a", sha256=None, size_bytes=0, kind=None, num_pages=0, status="broken", reason="no"),
+        Document(path="a", status="broken", reason="no"),
         PageError(stage="render", category="crash", message="m"),
         np.float32(1.5),
         MemoryError("none left"),
