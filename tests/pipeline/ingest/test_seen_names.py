@@ -7,14 +7,6 @@ from pipeline.ingest.seen_names import SeenNames
 from storage.errors import DatabaseAccessError
 
 
-def test_a_name_is_new_once_and_belongs_to_who_added_it_first() -> None:
-    names = SeenNames()
-    assert [names.add("1", "a"), names.add("1", "b"), names.add("\udcff")] == [True, False, True]
-    assert [names.is_owner("1", owner) for owner in "ab"] == [True, False]
-    assert not names.is_owner("2", "a")
-    assert not names.is_owner("\udcff", "a")
-
-
 def test_a_temporary_folder_that_is_full_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     class Full:
         def execute(self, *_: Any) -> Any:

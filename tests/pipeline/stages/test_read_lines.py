@@ -14,18 +14,16 @@ from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
-from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import _is_better, find_words, read_lines
-from pipeline.stages.render import render
 from pipeline.stages.tile import tile
-from pipeline.types import Page, RenderedPage
+from pipeline.types import RenderedPage
 from tests.faults.doubt import vanished
 from tests.faults.statuses import faint
 from tests.faults.statuses.pages import Workshop
+from tests.pipeline.documents.drawing import SAMPLES, show
 
-SAMPLES = Path(__file__).parents[2] / "samples"
-LETTER = Page(path=str(SAMPLES / "letter.png"), sha256="", kind="image", page_index=0)
+LETTER = SAMPLES / "letter.png"
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +31,9 @@ def reader() -> LineReader:
     return LineReader.load(find_directory("small") / LINES)
 
 
-def rendered(page: Page) -> RenderedPage:
-    image = render(page, RenderSettings(), TileSettings(lines=True), OpenDocuments())
-    ready = tile(image, TileSettings(lines=True))
-    assert isinstance(ready, RenderedPage)
-    return ready
+def rendered(path: Path, index: int = 0) -> RenderedPage:
+    settings = TileSettings(lines=True)
+    return tile(show(path, index, tile=settings), settings)
 
 
 def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineReader) -> None:
@@ -59,9 +55,7 @@ def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineR
 
 def test_no_letter_is_cut_away_under_a_table(reader: LineReader) -> None:
     """The third page of the fax has a table above a paragraph, whose columns say nothing about its words."""
-    parsed = read_lines(
-        rendered(replace(LETTER, path=str(SAMPLES / "fax.tiff"), page_index=2)), reader
-    ).parsed
+    parsed = read_lines(rendered(SAMPLES / "fax.tiff", 2), reader).parsed
     truth = (SAMPLES.parent / "truth" / "fax.tiff" / "3.txt").read_text(encoding="utf-8")
     assert parsed is not None
     assert parsed.text.split() == truth.split()
@@ -218,7 +212,7 @@ def test_a_few_characters_are_believed_only_if_they_were_read_surely(
 def test_faint_print_is_read(reader: LineReader, tmp_path: Path, name: str) -> None:
     made = next(page for page in faint.faint(Workshop(packages=tmp_path)) if page.name == name)
     (tmp_path / "a.png").write_bytes(made.content)
-    page = rendered(Page(path=str(tmp_path / "a.png"), sha256="", kind="image", page_index=0))
+    page = rendered(tmp_path / "a.png")
     result = read_lines(page, reader)
     assert (result.status, result.parsed is not None) == ("ok", True)
     assert result.parsed is not None
@@ -239,7 +233,7 @@ def picture_of(path: Path, ground: tuple[int, ...], *inks: tuple[int, ...], size
     for number, line in enumerate(NOTICE):
         pen.text((60, 50 + 80 * number), line, font=face, fill=(*inks[number % len(inks)], 255))
     made.save(path)
-    return rendered(Page(path=str(path), sha256="", kind="image", page_index=0))
+    return rendered(path)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +304,7 @@ def test_white_print_below_a_dark_banner_on_a_transparent_ground_is_read(
         banner.alpha_composite(made.crop((0, 0, 900, 120)))
         made.paste(banner, (0, 0))
         made.save(tmp_path / "b.png")
-    page = rendered(Page(path=str(tmp_path / "b.png"), sha256="", kind="image", page_index=0))
+    page = rendered(tmp_path / "b.png")
     parsed = read_lines(page, reader).parsed
     assert parsed is not None
     assert parsed.text.split() == " ".join(NOTICE).split()
@@ -323,7 +317,7 @@ def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
     ends = {}
     for name in ("corner-8000", "small-62"):
         (tmp_path / "a.pdf").write_bytes(made[name].content)
-        page = rendered(Page(path=str(tmp_path / "a.pdf"), sha256="", kind="pdf", page_index=0))
+        page = rendered(tmp_path / "a.pdf")
         result = read_lines(page, reader)
         ends[name] = result.status, " ".join(result.parsed.text.split()) if result.parsed else ""
     assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}
