@@ -27,7 +27,18 @@ def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult
 
 def store_document(store: Store, run_id: int, document: Document, stamp: str | None = None) -> None:
     """Writes the record of an input file. stamp: what to know it by, as in FileRecord."""
-    store.record_file(run_id, replace(file_record(document), stamp=stamp))
+    record = FileRecord(
+        path=document.path,
+        sha256=document.sha256,
+        status=document.status,
+        size_bytes=document.size_bytes,
+        kind=document.kind,
+        num_pages=document.num_pages,
+        reason=document.reason,
+        given=document.given,
+        stamp=stamp,
+    )
+    store.record_file(run_id, record)
 
 
 def page_record(result: PageResult, settings_hash: str) -> PageRecord:
@@ -70,17 +81,3 @@ def packed(result: PageResult) -> PageResult:
         return result
     words = packed_for(storable(parsed.text), parsed.words)
     return replace(result, parsed=replace(parsed, words=()), packed_words=words)
-
-
-def file_record(document: Document) -> FileRecord:
-    """Returns an input file as a database record."""
-    return FileRecord(
-        path=document.path,
-        sha256=document.sha256,
-        status=document.status,
-        size_bytes=document.size_bytes,
-        kind=document.kind,
-        num_pages=document.num_pages,
-        reason=document.reason,
-        given=document.given,
-    )

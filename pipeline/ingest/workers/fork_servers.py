@@ -18,6 +18,8 @@ from multiprocessing.forkserver import ForkServer, read_signed
 from multiprocessing.process import current_process
 from typing import Any
 
+from pipeline.ingest.workers.plain_pickle import PlainContext
+
 _STARTING = threading.Lock()
 _SERVERS: dict[tuple[str, ...], "_Server"] = {}
 
@@ -60,17 +62,15 @@ class UnnamedLock:
             os.lockf(self._file, os.F_ULOCK, 0)
 
 
-class ForkingContext:
+class ForkingContext(PlainContext):
     """A context of multiprocessing, for pebble, whose processes are forks. imports: the modules that they need.
 
     Process: makes a process, not started, as that of multiprocessing does. RLock: makes a lock without a name.
     """
 
     def __init__(self, imports: tuple[str, ...]) -> None:
+        super().__init__(get_context("forkserver"))
         self.Process, self.RLock = partial(_process, imports), UnnamedLock
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(get_context("forkserver"), name)
 
 
 class _Start(popen_forkserver.Popen):

@@ -53,8 +53,10 @@ class TaskPool:
         is_forked = (
             sys.platform == "linux"
         )  # elsewhere a fork may not use what its system's libraries have begun
-        self._context: Any = plain_pickle.PlainContext(
-            ForkingContext(imports) if is_forked else multiprocessing.get_context("spawn")
+        self._context: Any = (
+            ForkingContext(imports)
+            if is_forked
+            else plain_pickle.PlainContext(multiprocessing.get_context("spawn"))
         )
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
