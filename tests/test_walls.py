@@ -19,7 +19,7 @@ FORBIDDEN = {
     "packages": ("encoders/types.py", "import ocr.types"),
     "storage": ("storage/types.py", "import encoders.views"),
     "circles": ("pipeline/stages/discover.py", "import pipeline.ingest.workers.worker"),
-    "pipeline-rooms": ("pipeline/stages/tile.py", "import pipeline.run.runner"),
+    "pipeline-rooms": ("pipeline/stages/render.py", "import pipeline.run.runner"),
     "ocr-rooms": ("ocr/transcript/grounding.py", "import ocr.decoding.requests"),
     "encoders-rooms": ("encoders/attention/switch.py", "import encoders.deepseek.sam"),
     "storage-rooms": ("storage/database.py", "import storage.export.formats"),

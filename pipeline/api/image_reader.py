@@ -18,8 +18,7 @@ from pipeline.documents.images import to_rgb
 from pipeline.documents.settings import TileSettings
 from pipeline.outcome.doubt import doubtful_below, judged
 from pipeline.outcome.results import blank_result
-from pipeline.stages.render import PageImage
-from pipeline.stages.tile import tile
+from pipeline.stages.render import PageImage, tile
 from pipeline.types import Page, PageResult
 
 

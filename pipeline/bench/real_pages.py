@@ -12,8 +12,7 @@ from pipeline.documents.settings import IngestSettings, RenderSettings, TileSett
 from pipeline.errors import ConfigError
 from pipeline.ingest.walk import walk
 from pipeline.stages.discover import probe
-from pipeline.stages.render import render
-from pipeline.stages.tile import tile
+from pipeline.stages.render import render, tile
 from pipeline.types import Document, Page, RenderedPage
 
 

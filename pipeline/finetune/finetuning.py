@@ -28,8 +28,7 @@ from pipeline.errors import ExitCode
 from pipeline.evaluate import Edits, character_edits
 from pipeline.finetune.true_pages import FinetuneError, LeftOut, TruePage, explain
 from pipeline.stages.read_lines import read_lines
-from pipeline.stages.render import render
-from pipeline.stages.tile import tile
+from pipeline.stages.render import render, tile
 from pipeline.types import RenderedPage
 
 MOST_HELD_OUT = 64

@@ -1,22 +1,31 @@
-"""Stage render: turns a PDF page, an image frame or a video into pixels. Runs in workers; never imports torch."""
+"""Stage render: turns a PDF page, an image frame or a video into pixels, and these into what a reader takes.
 
+That are the encoder's views, or the page in grey for the line reader. Runs in workers; never imports torch.
+"""
+
+import math
 import time
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from encoders.video_timing import VideoTiming
-from encoders.views import UInt8Array
+from encoders.views import PageViews, UInt8Array
 from ocr.imaging import planes
+from ocr.imaging.colour import colour_contrast
+from ocr.imaging.tiling import views
 from ocr.orientation.detect import Orientation
 from pipeline.documents import images, orientation, pdf
 from pipeline.documents.blank import is_blank
 from pipeline.documents.damage import page_losses
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
-from pipeline.documents.settings import RenderSettings, TileSettings
+from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, RenderSettings, TileSettings
 from pipeline.documents.videos.showing import take
 from pipeline.text_layer.extract.spans import read_text
-from pipeline.types import Page, PageFacts
+from pipeline.types import Page, PageFacts, RenderedPage, facts_of
 
 # On a page so large that it is drawn with less, print of usual size cannot be seen.
 _LEAST_DPI = 60
@@ -123,3 +132,44 @@ def _check_blank(document: Any, index: int, dpi: float | None) -> None:
         raise PageRenderError("broken", "the file is damaged, and nothing of this page could be recovered")
     if reason := page_losses.blank_reason(document, index):
         raise PageRenderError("unreadable", reason)
+
+
+def tile(image: PageImage, settings: TileSettings) -> RenderedPage:
+    """Returns a page with its views."""
+    start = time.perf_counter()
+    colour = None
+    if settings.lines:
+        page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels, MAX_GREY_PX)
+        colour = None if image.blank else colour_contrast(image.pixels)
+    elif image.frames is not None and settings.video is not None:
+        page_views, grey = settings.video(image.frames, image.timing), None
+    elif settings.views is not None:
+        page_views, grey = settings.views(image.pixels), None
+    else:
+        page_views, grey = views(image.pixels, settings.mode, settings.max_tiles, image.grid), None
+    wants_words = (
+        settings.words == "lines" and not settings.lines and not image.blank and image.frames is None
+    )
+    return RenderedPage(
+        **facts_of(image),
+        views=page_views,
+        blank=image.blank,
+        seconds={"render": image.render_s, "tile": time.perf_counter() - start},
+        text_layer=image.text_layer,
+        grey=grey,
+        colour=None if colour is None else _reduced(Image.fromarray(colour), MAX_GREY_PX),
+        ink=_grey(image.pixels, MAX_INK_PX) if wants_words else None,
+    )
+
+
+def _grey(pixels: UInt8Array, most_px: int) -> UInt8Array:
+    """Returns a page [H, W, 3] as [H, W], reduced where it has more pixels than the line reader needs."""
+    return _reduced(planes.picture_of(pixels).convert("L"), most_px)
+
+
+def _reduced(grey: Image.Image, most_px: int) -> UInt8Array:
+    factor = math.sqrt(most_px / (grey.width * grey.height))
+    if factor < 1:
+        size = max(1, round(grey.width * factor)), max(1, round(grey.height * factor))
+        grey = grey.resize(size, Image.Resampling.BOX)
+    return np.asarray(grey)

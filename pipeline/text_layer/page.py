@@ -17,11 +17,10 @@ from pipeline.text_layer.extract.places import composed, settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.extract.transcript import as_parsed
-from pipeline.text_layer.trust.covered import uncovered
+from pipeline.text_layer.trust.covered import mapped, uncovered
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
 from pipeline.text_layer.trust.shapes import SeenFonts, in_doubt
-from pipeline.text_layer.trust.unmapped import mapped
 from pipeline.text_layer.trust.verdict import (
     Evidence,
     Verdict,

@@ -23,8 +23,7 @@ from pipeline.ingest.found import unreadable
 from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
 from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
 from pipeline.stages.discover import probe
-from pipeline.stages.render import render
-from pipeline.stages.tile import tile
+from pipeline.stages.render import render, tile
 from pipeline.stages.word_places import with_places
 from pipeline.text_layer.page import embedded_page, is_trusted, with_layer, with_script, with_seen
 from pipeline.text_layer.rest import without_layer

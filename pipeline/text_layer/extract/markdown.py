@@ -13,8 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ocr.paragraphs.table_markup import TAG
-from pipeline.text_layer.extract.lines import between, clean
-from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds, touch
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, between, clean, holds, touch
 
 BULLET = re.compile(r"[•‣▪●◦○■□◆▶►⁃∙·–−]\s+(?=\S)")
 # Characters that would be emphasis, code or an escape; an underscore within a word is not, nor a backslash before it.

@@ -15,8 +15,7 @@ from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_
 from ocr.paragraphs.table_markup import is_contents, with_head
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
-from pipeline.text_layer.extract.lines import as_text
-from pipeline.text_layer.extract.spans import Glyph, Span, parted_by, touch
+from pipeline.text_layer.extract.spans import Glyph, Span, as_text, parted_by, touch
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000

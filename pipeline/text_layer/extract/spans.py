@@ -1,10 +1,13 @@
-"""Extracts a PDF page's text layer, as mere text or character by character. Runs in workers; torch-free.
+"""Extracts a PDF page's text layer, as mere text or character by character, and joins its lines by their places.
+
+Runs in workers; torch-free.
 
 The text tells whether there is one, and its script. A layer that is judged may become the page's text.
 """
 
 import logging
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +17,6 @@ from ocr.orientation.detect import Angle
 from ocr.paragraphs.text_lines import Line
 from pipeline.documents.orientation import angle_of
 from pipeline.documents.pdf import is_drawn, open_text, text_spans
-from pipeline.text_layer.extract.lines import between, clean
 from pipeline.text_layer.extract.symbols import understand
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -29,6 +31,16 @@ _ITALIC, _MONOSPACED, _BOLD, _BOLD_CHAR = 2, 8, 16, 8
 _BOLD_NAME = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
+# Replacements as in the small model's training text; other models differ little.
+_REPLACED = str.maketrans({
+    **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\t", " "), **dict.fromkeys("\u2010\u2011\u00ad", "-"),
+    "\u200a": "", "\u200b": "", "\ufeff": "",
+})  # fmt: skip
+# In type sizes.
+_BREAK_GAP = 1.75  # baselines further apart are two paragraphs
+_SAME_LINE = 0.5
+_SPACE, _WIDE = 0.12, 1.5
+_BACK = 0.2
 
 Box = tuple[float, float, float, float]
 
@@ -47,6 +59,39 @@ def holds(box: Box, point: tuple[float, float]) -> bool:
 def touch(box: Box, other: Box) -> bool:
     """Returns whether two boxes have a point in common."""
     return box[0] <= other[2] and other[0] <= box[2] and box[1] <= other[3] and other[1] <= box[3]
+
+
+def clean(text: str) -> str:
+    """Returns text in NFC with ligatures resolved, spaces and hyphens simplified, and only printable characters."""
+    ligatures = "".join(
+        unicodedata.normalize("NFKC", letter) if "\ufb00" <= letter <= "\ufb06" else letter for letter in text
+    )
+    plain = unicodedata.normalize("NFC", ligatures).translate(_REPLACED)
+    return "".join(letter for letter in plain if letter.isprintable())
+
+
+def as_text(lines: Sequence[Line]) -> str | None:
+    """Returns the lines as text, with blank lines where the next is far below or elsewhere and tabs in wide gaps.
+
+    None where there is no text.
+    """
+    text = ""
+    previous: Line | None = None
+    for line in lines:
+        if previous is not None:
+            text += between(previous, line)
+        text += line.text
+        previous = line
+    return text.strip() or None
+
+
+def between(before: Line, line: Line) -> str:
+    """Returns the white space between two successive lines or parts of a line, by their positions."""
+    drop, size = line.base - before.base, max(line.size, before.size)
+    if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * line.size:
+        gap = (line.x0 - before.x1) / max(line.size, 1e-3)
+        return "\t" if gap > _WIDE else " " if gap > _SPACE else ""
+    return "\n" if 0 < drop < _BREAK_GAP * size else "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,10 @@ from ocr.paragraphs.line_tables import Table
 from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
 from pipeline.text_layer.extract.bidi import in_reading_order
-from pipeline.text_layer.extract.lines import as_text, between, clean
 from pipeline.text_layer.extract.markdown import BULLET, Link
 from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
-from pipeline.text_layer.extract.spans import Box, Span, hull
+from pipeline.text_layer.extract.spans import Box, Span, as_text, between, clean, hull
 
 _SAME_SIZE = 1.1  # of the type within a paragraph
 _LONGEST_BOLD_TITLE = 100

@@ -24,8 +24,7 @@ from ocr.model_files.locate import LINES, find_directory
 from ocr.orientation.detect import Orientation
 from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import read_lines
-from pipeline.stages.render import PageImage
-from pipeline.stages.tile import tile
+from pipeline.stages.render import PageImage, tile
 from pipeline.types import Page, PageResult, RenderedPage
 
 _LEAST, _LONG = 4, 25

@@ -12,7 +12,7 @@ from pipeline.documents import orientation
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.pdf import open_pdf
 from pipeline.documents.settings import RenderSettings, TileSettings
-from pipeline.stages.tile import tile
+from pipeline.stages.render import tile
 from tests.pipeline.documents.drawing import SAMPLES, show
 
 LINE = "The brown fox, having jumped over the lazy dog, slept until Monday. "

@@ -16,7 +16,7 @@ from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import _is_better, find_words, read_lines
-from pipeline.stages.tile import tile
+from pipeline.stages.render import tile
 from pipeline.types import RenderedPage
 from tests.faults.doubt import vanished
 from tests.faults.statuses import faint

@@ -3,7 +3,7 @@ import pytest
 
 from ocr.imaging.tiling import layout, views
 from pipeline.documents.settings import TileSettings
-from pipeline.stages.tile import tile
+from pipeline.stages.render import tile
 from tests.pipeline.documents.drawing import SAMPLES, show
 
 
@@ -25,7 +25,7 @@ def test_a_page_keeps_its_size_and_has_the_views_of_its_grid(mode):
 
 
 def test_a_page_whose_words_are_looked_for_keeps_its_pixels_in_grey(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.stages.tile.MAX_INK_PX", 100_000)
+    monkeypatch.setattr("pipeline.stages.render.MAX_INK_PX", 100_000)
     image = show(SAMPLES / "letter.png", tile=TileSettings(mode="tiny", words="lines"))
     for words, has_ink in (("lines", True), ("layer", False), ("off", False)):
         found = tile(image, TileSettings(mode="tiny", words=words))

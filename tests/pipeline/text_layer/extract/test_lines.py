@@ -1,4 +1,4 @@
-from pipeline.text_layer.extract.lines import as_text, clean
+from pipeline.text_layer.extract.spans import as_text, clean
 from tests.pipeline.text_layer.extract.text_pages import line
 
 
