@@ -122,7 +122,10 @@ class OpenDocuments:
         """
         if page.kind == "pdf":
             return bool(complaints.suspicions(complaints.said()))
-        return page.kind == "video" or getattr(self._document, "n_frames", 1) == 1
+        try:
+            return page.kind == "video" or getattr(self._document, "n_frames", 1) == 1
+        except images.DECODE_ERRORS:
+            return True
 
     def close(self) -> None:
         """Closes the file, if one is open."""
