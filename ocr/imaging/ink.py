@@ -46,10 +46,16 @@ class Ink:
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
-    ink = _without_specks(print_in(contrast_of(grey, PAGE_INK), PAGE_INK))
+    ink = _without_specks(contrast_and_print(grey, PAGE_INK)[1])
     level, upright = long_runs(ink, max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1])))
     pictures = _dense(ink)
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
+
+
+def contrast_and_print(grey: Image.Image, limits: InkLimits) -> tuple[UInt8Array, Mask]:
+    """Returns a page's contrast, and which of its pixels are print. grey: mode L."""
+    contrast = contrast_of(grey, limits)
+    return contrast, print_in(contrast, limits)
 
 
 def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:

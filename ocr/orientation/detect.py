@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import contrast_of, print_in
+from ocr.imaging.ink import contrast_and_print
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.profiles import Floats
 from ocr.orientation.line_samples import pieces, reduced
@@ -77,8 +77,7 @@ def detect(pixels: UInt8Array) -> Orientation:
 
 def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
     """Returns the evidence of up to num_pieces pieces of the page, and as many of it on its side. grey: mode L."""
-    contrast = contrast_of(grey, ORIENTATION_INK)
-    ink = print_in(contrast, ORIENTATION_INK)
+    contrast, ink = contrast_and_print(grey, ORIENTATION_INK)
     found = [pieces(contrast, ink, num_pieces, quarter_turns) for quarter_turns in (0, -1)]
     probabilities = np.exp(shipped().log_odds(np.concatenate(found)))
     level, upright = probabilities[: len(found[0])], probabilities[len(found[0]) :]
@@ -93,8 +92,7 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
 
 def shows_words(pixels: UInt8Array) -> bool:
     """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
-    contrast = contrast_of(reduced(pixels, _COARSE_PX), ORIENTATION_INK)
-    found = pieces(contrast, print_in(contrast, ORIENTATION_INK), _FEW)
+    found = pieces(*contrast_and_print(reduced(pixels, _COARSE_PX), ORIENTATION_INK), _FEW)
     if not len(found):
         return False
     probabilities = np.exp(shipped().log_odds(found))

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from torch import Tensor, nn
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import contrast_of, print_in
+from ocr.imaging.ink import contrast_and_print
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.orientation.line_samples import pieces
@@ -110,8 +110,7 @@ def pieces_of(rng: random.Random, draw: Draw, *, text: bool) -> Iterator[tuple[U
     side_px = rng.uniform(780, 2000)
     image = Image.fromarray(np.ascontiguousarray(np.rot90(drawn, turns)))
     image.thumbnail((side_px, side_px), Image.Resampling.BOX)
-    contrast = contrast_of(image, ORIENTATION_INK)
-    ink = print_in(contrast, ORIENTATION_INK)
+    contrast, ink = contrast_and_print(image, ORIENTATION_INK)
     for quarter in range(2):
         found = pieces(contrast, ink, _PIECES, quarter)
         total = (turns + quarter) % 4
