@@ -105,7 +105,12 @@ def _rendered(
         scale = min(filling, math.sqrt(most_px / (width_pt * height_pt)))
     else:
         scale = settings.dpi / POINTS_PER_INCH
-        _check_size(width_pt * scale, height_pt * scale, settings)
+        if (num_px := width_pt * height_pt * scale**2) > settings.max_image_pixels:
+            raise PageRenderError(
+                "oversized",
+                f"at {settings.dpi:g} dpi the page is {num_px / 1e6:.0f} megapixels, over the limit "
+                f"of {settings.max_image_pixels / 1e6:.0f}; lower render.dpi",
+            )
     with _as_page_errors():
         pixmap = document.load_page(index).get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False, annots=True
@@ -187,15 +192,6 @@ def shows_text(document: Any, index: int) -> bool:
 
 def _px(length: float) -> int:
     return max(1, math.ceil(length - _ROUNDING))
-
-
-def _check_size(width_px: float, height_px: float, settings: RenderSettings) -> None:
-    if width_px * height_px > settings.max_image_pixels:
-        raise PageRenderError(
-            "oversized",
-            f"at {settings.dpi:g} dpi the page is {width_px * height_px / 1e6:.0f} megapixels, over the limit "
-            f"of {settings.max_image_pixels / 1e6:.0f}; lower render.dpi",
-        )
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ way. Torch-free.
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
@@ -104,9 +104,9 @@ class Verdict:
 
 def judge(page: Evidence) -> Verdict:
     """Returns whether a layer may replace a reading."""
-    if reason := next(_filtered(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)), ""):
+    if reason := _first_reason(page, (*_OF_THE_SCAN, *_OF_THE_TEXT, *_OF_THE_PAGE)):
         return Verdict(reason=reason)
-    reason = next(_filtered(page, _GAPS), "")
+    reason = _first_reason(page, _GAPS)
     return Verdict(reason=reason, is_partial=bool(reason))
 
 
@@ -116,8 +116,7 @@ def distrust_reason_if_unreadable(page: Evidence) -> str:
     Here text that another program recognised under a scan is good enough, if it looks like text and covers the page.
     """
     covers_little = partial(_uncovered_reason, limit=_UNCOVERED_OF_SCAN)
-    tests = (*_OF_THE_TEXT, _lost_reason, _out_of_order_reason, covers_little)
-    return next(_filtered(page, tests), "")
+    return _first_reason(page, (*_OF_THE_TEXT, _lost_reason, _out_of_order_reason, covers_little))
 
 
 def shows_any(page: Evidence) -> bool:
@@ -125,8 +124,8 @@ def shows_any(page: Evidence) -> bool:
     return any(span.is_drawn and span.glyphs and _is_seen(page, span) for span in page.spans)
 
 
-def _filtered(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> Iterator[str]:
-    return (reason for test in tests if (reason := test(page)))
+def _first_reason(page: Evidence, tests: Sequence[Callable[[Evidence], str]]) -> str:
+    return next(filter(None, (test(page) for test in tests)), "")
 
 
 def _invisible_reason(page: Evidence) -> str:
