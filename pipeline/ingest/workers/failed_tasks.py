@@ -42,6 +42,8 @@ def failure_of(error: BaseException, limit_s: float, key: str | None = None) -> 
     if isinstance(error, TimeoutError):
         remedy = f"; raise {key} if the file is worth it" if key else ""
         return "timeout", f"took longer than {limit_s:g} s{remedy}"
+    if isinstance(error, MemoryError):
+        return "memory", "took more memory than a worker may use"
     if isinstance(error, ProcessExpired):
         return "crash", f"crashed its worker process ({death(error.exitcode)})"
     return "crash", f"failed: {type(error).__name__}: {error}"

@@ -69,7 +69,7 @@ def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings) -> 
     try:
         return probe(path, settings, frames)
     except MemoryError:
-        return unreadable(path, "broken", "inspecting the file took more memory than a worker may use")
+        raise  # told as those of all tasks
     except Exception as error:  # exceptions of C parsers cannot be pickled
         return unreadable(path, "broken", f"inspecting the file failed: {type(error).__name__}: {error}")
 
@@ -110,7 +110,7 @@ def _kind(document: Any, index: int, takes_layers: bool, partly: bool) -> PageKi
 
 
 def _task(work: PageWork) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result | PageError]]:
-    """Makes a function a task, which returns why it failed instead of raising what it does."""
+    """Makes a function a task: what it raises becomes the page's error, but for MemoryError, which the pool tells."""
 
     def task_of(function: Callable[Arguments, Result]) -> Callable[Arguments, Result | PageError]:
         @wraps(function)
@@ -126,7 +126,7 @@ def _task(work: PageWork) -> Callable[[Callable[Arguments, Result]], Callable[Ar
                 return PageError(stage=work.stage, category="unreadable", message=reason)
             except MemoryError:
                 _DOCUMENTS.close()
-                return work.failure("memory", "took more memory than a worker may use")
+                raise  # told as those of all tasks
             except Exception as error:  # exceptions of C parsers cannot be pickled
                 _DOCUMENTS.close()
                 return work.failure("internal", f"failed: {type(error).__name__}: {error}")
