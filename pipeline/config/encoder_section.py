@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator
+from pydantic import ByteSize, Field, TypeAdapter, ValidationError, field_validator
 
 from encoders.graphs.batching.budgets import validate
 from encoders.graphs.errors import GraphSettingsError
@@ -18,8 +19,7 @@ PATHS = ("global", "local", "slices", "image", "video")
 # The line reader's: its images are much smaller than the views that max_items counts.
 LINE_PATHS = ("find", "line")
 _LINES_A_VIEW = 8
-_SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B", re.IGNORECASE)
-_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_SIZE = TypeAdapter(ByteSize)
 
 
 Budgets = dict[str, list[int]] | Literal["auto"] | None
@@ -67,8 +67,9 @@ class EncoderConfig(Section):
     @field_validator("memory_limit", mode="before")
     @classmethod
     def _memory_limit_is_bytes(cls, limit: Any) -> Any:
-        if isinstance(limit, str):
-            limit = _num_bytes(limit)
+        if isinstance(limit, str) and not limit.isdecimal():
+            with suppress(ValidationError):  # which names no remedy
+                limit = int(_SIZE.validate_python(limit))
         if limit is None or (type(limit) is int and limit >= 1):
             return limit
         raise ValueError("write a number of bytes, or a size such as 8GiB or 500MB; null for no limit")
@@ -118,12 +119,3 @@ def _without(budgets: Budgets, paths: Sequence[str]) -> Budgets:
 def config_error(error: GraphSettingsError) -> ConfigError:
     """Returns the graph manager's error as one that names the configuration key."""
     return ConfigError("encoder." + re.sub(r"^budgets of (\w+):? ", r"budgets.\1: ", str(error)))
-
-
-def _num_bytes(text: str) -> int:
-    """Returns the bytes of "8GiB" or "500MB", 0 for a text that is not a size."""
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        return 0
-    number, power, binary = match.groups()
-    return int(float(number) * (1024 if binary else 1000) ** _POWERS[power.upper()])

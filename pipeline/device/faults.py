@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, DeviceUnusableError, ModelMemoryError, PipelineError
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.types import Page, PageResult
+from pipeline.types import PageResult
 from storage.types import PageError
 
 # Messages of PyTorch's allocators, on a GPU and on a CPU, and of the system where files are mapped.
@@ -65,7 +65,7 @@ def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> di
     if isinstance(error, DeviceUnusableError) or (isinstance(error, PipelineError) and not is_lost):
         return {}
     category = "device_lost" if is_lost else "model_ended"  # storage.types.LOST_CATEGORIES
-    num_pages = len({ticket.rendered.page for tickets in held.values() for ticket in tickets})
+    num_pages = sum(map(len, held.values()))
     beside = f", with {num_pages - 1} others" if num_pages > 1 else ""
     cause = _in_a_line(error.__cause__ or error)
     what = "the GPU was lost" if is_lost else "the model's computation ended"
@@ -78,14 +78,12 @@ def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> di
 
 
 def failed_pages(lost: Mapping[Ticket, PageError]) -> list[PageResult]:
-    """Returns a failed result for each of these pages that has no outcome yet; one per page, however many its crops."""
-    found: dict[Page, PageResult] = {}
-    for ticket, error in lost.items():
-        page = ticket.rendered.page
-        if page not in found and (ticket.outcome.cancelled() or not ticket.outcome.done()):
-            timings = ticket.timings or render_timings(ticket.rendered)
-            found[page] = failed_result(page, error, timings)
-    return list(found.values())
+    """Returns a failed result for each of these pages that has no outcome yet."""
+    return [
+        failed_result(ticket.rendered.page, error, ticket.timings or render_timings(ticket.rendered))
+        for ticket, error in lost.items()
+        if ticket.outcome.cancelled() or not ticket.outcome.done()
+    ]
 
 
 def _is_of_memory(error: BaseException) -> bool:

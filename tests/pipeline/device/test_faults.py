@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 
 from pipeline.device.faults import before_any_page, failed_pages, lost_pages, page_error
@@ -86,10 +84,9 @@ def test_a_lost_device_is_an_attempt_at_every_page_that_was_on_it() -> None:
     assert [timing.stage for timing in found[0].timings] == ["render"]
 
 
-def test_the_parts_of_a_page_are_one_attempt_and_what_ended_meanwhile_is_none() -> None:
-    parts = [Ticket(rendered=replace(rendered(0), width_px=number)) for number in (1, 2)]
-    ended, left = Ticket(rendered=rendered(1)), Ticket(rendered=rendered(2))
-    found = lost_pages(lost(), {"encode": [*parts, ended, left]})
+def test_what_ended_meanwhile_is_no_attempt() -> None:
+    held, ended, left = (Ticket(rendered=rendered(number)) for number in range(3))
+    found = lost_pages(lost(), {"encode": [held, ended, left]})
     ended.settle(blank_result(ended.rendered))
     left.outcome.cancel()  # as nobody waits any more
     assert [result.page.page_index for result in failed_pages(found)] == [0, 2]
