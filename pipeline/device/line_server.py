@@ -49,7 +49,8 @@ def serve(
         with before_any_page():
             graphs, networks, told = _loaded(Path(folder), device, settings)
         load_s = time.perf_counter() - began
-        run.send(Served(device=told.type, name=_name(told), gpu=gpu_name(told), load_s=load_s))
+        name = torch.cuda.get_device_name(told) if told.type == "cuda" else "CPU"
+        run.send(Served(device=told.type, name=name, gpu=gpu_name(told), load_s=load_s))
         _Server(listener, run, graphs, networks).serve()
         graphs.close()
     except (BrokenPipeError, EOFError):  # the run is gone
@@ -69,10 +70,6 @@ def _loaded(
     graphs = RunGraphs(lines.paths, settings, device, lines.num_bytes, lines.usual_axes)
     graphs.warm_up()
     return graphs, GraphNetworks(lines, graphs.run), device
-
-
-def _name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
 
 
 @dataclass(slots=True, eq=False)

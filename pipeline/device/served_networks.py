@@ -8,10 +8,9 @@ import functools
 import json
 import math
 import mmap
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +117,7 @@ class ServedNetworks(StackedNetworks):
         request = Request(stacks=asked)
         try:
             if self._connection is None:
-                self._connection = _connected(self._address)
+                self._connection = Client(self._address)
             arrays = request.arrays(self._room(request.places(self.sizes)[1], self._connection), self.sizes)
             for own, stack in zip(arrays, stacks, strict=True):
                 own["pixels"][:], own["sizes"][:] = stack.pixels, stack.sizes
@@ -143,9 +142,3 @@ class ServedNetworks(StackedNetworks):
     @functools.cached_property
     def _own(self) -> OnnxNetworks:
         return OnnxNetworks(self._folder)
-
-
-def _connected(address: str) -> Connection:
-    with socket.socket(socket.AF_UNIX) as other:
-        other.connect(address)
-        return Connection(other.detach())

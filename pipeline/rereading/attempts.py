@@ -48,10 +48,6 @@ class PutOff:
         return model
 
 
-async def _begun(page: Page, reader: Reader[RenderedPage]) -> None:
-    await reader.ready()
-
-
 class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
@@ -68,7 +64,7 @@ class Attempts:
         plan: Plan,
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
-        begin: Callable[[Page, Reader[RenderedPage]], Awaitable[None]] = _begun,
+        begin: Callable[[Page, Reader[RenderedPage]], Awaitable[None]] = lambda page, reader: reader.ready(),
         waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
         self._waits = waits

@@ -101,7 +101,8 @@ class Discovery:
         """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
         plan = await self._planner.plan(document)
-        self._workers.hold(document.path, [index for index in plan.to_read if not _waits(plan, index)])
+        apart = {*plan.alone, *plan.last}  # read after all others, when an object is fetched again
+        self._workers.hold(document.path, [index for index in plan.to_read if index not in apart])
         if document.status != "ok":
             ledger.progress.document_refused(document)
             return []
@@ -124,10 +125,4 @@ class Discovery:
         ledger.expect(pages, split("discover", document.seconds, [1] * len(pages)))
         self.alone += [(plan.alone[page.page_index], page) for page in pages if page.page_index in plan.alone]
         self.last += [page for page in pages if page.page_index in plan.last]
-        apart = {*plan.alone, *plan.last}
         return [page for page in pages if page.page_index not in apart]
-
-
-def _waits(plan: PagePlan, page_index: int) -> bool:
-    """Returns whether a page is read after all others; an object is fetched again then."""
-    return page_index in plan.alone or page_index in plan.last

@@ -8,6 +8,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, zip_longest
+from operator import attrgetter
 
 from pipeline.types import Page, ReadyPage
 from storage.types import PageError
@@ -48,9 +49,7 @@ class SlowDocuments:
     def rest(self) -> Iterator[Page]:
         """Returns the pages that were put off, one of each document in turn; from now on none is put off any more."""
         self._is_last_round = True
-        rounds = zip_longest(*(sorted(pages, key=_index) for pages in self._put_off.values()))
+        rounds = zip_longest(
+            *(sorted(pages, key=attrgetter("page_index")) for pages in self._put_off.values())
+        )
         return (page for page in chain.from_iterable(rounds) if page is not None)
-
-
-def _index(page: Page) -> int:
-    return page.page_index

@@ -72,7 +72,8 @@ def watch(
         if not batch:
             continue
         try:
-            summary = read(_of_files(config, batch))
+            ingest = config.ingest.model_copy(update={"paths": batch})
+            summary = read(config.model_copy(update={"ingest": ingest}))
         except DatabaseBusyError as error:
             LOGGER.warning("%s; trying again", error)
             continue
@@ -82,10 +83,6 @@ def watch(
         if summary.stopped is not None:
             return summary.exit_code
         code = max(code, summary.exit_code)
-
-
-def _of_files(config: Config, paths: list[str]) -> Config:
-    return config.model_copy(update={"ingest": config.ingest.model_copy(update={"paths": paths})})
 
 
 def _look(config: Config, stop: Stop) -> dict[str, _State]:

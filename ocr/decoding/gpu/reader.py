@@ -13,7 +13,7 @@ from ocr.decoding.gpu.forward.block_pool import PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Page
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, Loaded, start_reading
 from ocr.model.prompt import PromptIds, encode_prompt
@@ -80,11 +80,6 @@ class PagedReader:
             graphs=False,
         )
         return cls(loaded, settings, prompt)
-
-    @property
-    def stats(self) -> EngineStats:
-        """The current engine's counters since it was made; all zero without an engine."""
-        return EngineStats() if self._engine is None else self._engine.stats
 
     def ready(self) -> bool:
         """Makes the engine again if its memory ran out; returns False where there is too little for one page."""

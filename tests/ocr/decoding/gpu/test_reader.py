@@ -85,7 +85,8 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
     paged = PagedReader.open(reader, prompt=PROMPT, slots=4, max_tokens=128)
     assert (made[0].slots, made[0].max_tokens, made[0].kv_share) == (4, 128, 0.5)
     assert paged.ready()
-    assert paged.stats.steps > 0
+    assert paged._engine is not None
+    assert paged._engine.stats.steps > 0
 
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no such kernel")
