@@ -18,7 +18,6 @@ from ocr.line_reader.language import strange_lines
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.orientation.detect import ANGLES, Angle, evidence
-from ocr.orientation.line_samples import reduced
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
 # turned lines, letters of several that stand in a row may have been read as one line of up to so many marks, and parts
@@ -59,7 +58,7 @@ def turned_lines(
 def _turns(page: UInt8Array) -> list[Angle]:
     """Returns the clockwise rotations that make something on the page look like text."""
     for side_px, num_pieces in (_COARSE, _FINE):
-        said = evidence(reduced(page, side_px), num_pieces)
+        said = evidence(page, side_px, num_pieces)
         if max(said.log_odds[1:]) <= 0:
             return []
     return [angle for angle, num_clear in zip(ANGLES, said.num_clear, strict=True) if angle and num_clear]

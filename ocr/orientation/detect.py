@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import contrast_and_print
-from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.profiles import Floats
-from ocr.orientation.line_samples import pieces, reduced
+from ocr.orientation.line_samples import sampled
 from ocr.orientation.net import shipped
 
 Angle = Literal[0, 90, 180, 270]
@@ -66,19 +63,18 @@ class Evidence:
 
 def detect(pixels: UInt8Array) -> Orientation:
     """Returns how to turn a page upright. pixels: [H, W, 3] or [H, W] uint8."""
-    first = decide(evidence(reduced(pixels, _COARSE_PX), _FEW))
+    first = decide(evidence(pixels, _COARSE_PX, _FEW))
     if first == Orientation():
         return first
-    second = decide(evidence(reduced(pixels, _FINE_PX), _MANY))
+    second = decide(evidence(pixels, _FINE_PX, _MANY))
     # A page is turned only if both passes say so.
     is_agreed = second.angle_deg in (0, first.angle_deg)
     return second if is_agreed else Orientation(runner_up_deg=second.angle_deg)
 
 
-def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
-    """Returns the evidence of up to num_pieces pieces of the page, and as many of it on its side. grey: mode L."""
-    contrast, ink = contrast_and_print(grey, ORIENTATION_INK)
-    found = [pieces(contrast, ink, num_pieces, quarter_turns) for quarter_turns in (0, -1)]
+def evidence(pixels: UInt8Array, side_px: int, num_pieces: int) -> Evidence:
+    """Returns the evidence of up to num_pieces pieces of a page of about side_px, and as many of it on its side."""
+    found = sampled(pixels, side_px, num_pieces, (0, -1))
     probabilities = np.exp(shipped().log_odds(np.concatenate(found)))
     level, upright = probabilities[: len(found[0])], probabilities[len(found[0]) :]
     # For the page on its side, turned clockwise: upright text there needs 90 degrees, upside-down text 270.
@@ -92,7 +88,7 @@ def evidence(grey: Image.Image, num_pieces: int) -> Evidence:
 
 def shows_words(pixels: UInt8Array) -> bool:
     """Returns whether pieces of a page are clearly text, whichever way up. pixels: [H, W, 3] or [H, W] uint8."""
-    found = pieces(*contrast_and_print(reduced(pixels, _COARSE_PX), ORIENTATION_INK), _FEW)
+    (found,) = sampled(pixels, _COARSE_PX, _FEW, (0,))
     if not len(found):
         return False
     probabilities = np.exp(shipped().log_odds(found))

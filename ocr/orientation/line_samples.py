@@ -5,13 +5,15 @@ ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser an
 are ORIENTATION_INK and ORIENTATION_ROWS of ocr.imaging.measures.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.measures import ORIENTATION_ROWS
+from ocr.imaging.ink import contrast_and_print
+from ocr.imaging.measures import ORIENTATION_INK, ORIENTATION_ROWS
 from ocr.imaging.planes import picture_of
 from ocr.imaging.profiles import Floats, Ints, Mask, letter_rows
 
@@ -45,6 +47,15 @@ class Places:
 def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
     """Returns the page in grey, reduced by a whole number to about side_px. pixels: [H, W, 3] or [H, W] uint8."""
     return picture_of(pixels, round(max(pixels.shape) / side_px)).convert("L")
+
+
+def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) -> list[Floats]:
+    """Returns at most count pieces of a page about side_px large, for each of so many quarter turns of it.
+
+    pixels: [H, W, 3] or [H, W] uint8.
+    """
+    contrast, ink = contrast_and_print(reduced(pixels, side_px), ORIENTATION_INK)
+    return [pieces(contrast, ink, count, quarter_turns) for quarter_turns in turns]
 
 
 def pieces(contrast: UInt8Array, ink: Mask, count: int, quarter_turns: int = 0) -> Floats:
