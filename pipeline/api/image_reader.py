@@ -13,12 +13,11 @@ from ocr.orientation.detect import Orientation, detect
 from ocr.types import BoxPx
 from pipeline.api.page_text import PageText, of_result
 from pipeline.config.schema import Config
-from pipeline.documents.blank import is_blank
 from pipeline.documents.images import to_rgb
-from pipeline.documents.settings import TileSettings
+from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.outcome.doubt import doubtful_below, judged
 from pipeline.outcome.results import blank_result
-from pipeline.stages.render import PageImage, tile
+from pipeline.stages.render import tile, upright
 from pipeline.types import Page, PageResult
 
 
@@ -48,14 +47,9 @@ class ImageReader:
 
         start = time.perf_counter()
         pixels = planes.of_picture(to_rgb(image))
-        blank = is_blank(pixels)
-        stands = Orientation() if blank else detect(pixels)
-        if stands.angle_deg:
-            pixels = planes.turned(pixels, -stands.angle_deg // 90)
         page = Page(path=path, sha256="", kind="image", page_index=number - 1)
-        render_s = time.perf_counter() - start
-        drawn = PageImage.of(page, pixels, stands, dpi=dpi, blank=blank, render_s=render_s)
-        rendered = tile(drawn, TileSettings(lines=True))
+        drawn = upright(page, pixels, RenderSettings(), dpi)
+        rendered = tile(replace(drawn, render_s=time.perf_counter() - start), TileSettings(lines=True))
         result = blank_result(rendered) if rendered.blank else read_lines(rendered, self._lines)
         return of_result(_turned_back(judged(result, below=self._below)))
 

@@ -51,13 +51,16 @@ class PageImage(PageFacts):
     timing: VideoTiming | None = None
 
     @classmethod
-    def of(cls, page: Page, pixels: UInt8Array, stands: Orientation, **others: Any) -> "PageImage":
+    def of(
+        cls, page: Page, pixels: UInt8Array, stands: Orientation, dpi: float | None, **others: Any
+    ) -> "PageImage":
         """Returns a page by its pixels, upright. stands: how it stood before. others: further fields."""
         height_px, width_px, _ = pixels.shape
         return cls(
             page=page,
             width_px=width_px,
             height_px=height_px,
+            dpi=dpi,
             rotation_deg=stands.angle_deg,
             runner_up_deg=stands.runner_up_deg,
             pixels=pixels,
@@ -95,7 +98,7 @@ def _pdf_page(page: Page, document: Any, settings: RenderSettings, tile: TileSet
         if stands.angle_deg:  # drawn anew: on its side it fills another canvas
             pixels, dpi, grid = pdf.render_pdf_page(document, index, settings, tile, stands.angle_deg)
     missing = page_losses.missing_message(document, index)
-    return PageImage.of(page, pixels, stands, dpi=dpi, missing=missing, grid=grid, blank=blank)
+    return PageImage.of(page, pixels, stands, dpi, missing=missing, grid=grid, blank=blank)
 
 
 def _picture(page: Page, document: Any, settings: RenderSettings, tile: TileSettings) -> PageImage:
@@ -109,15 +112,23 @@ def _picture(page: Page, document: Any, settings: RenderSettings, tile: TileSett
         most_frames = 0 if tile.video is None else tile.video.most_frames
         pixels, dpi, frames, missing = images.drawn(page.path, document, page.page_index, max_px, most_frames)
     if frames is None:
-        blank = is_blank(pixels)
-        stands = orientation.seen(pixels, settings, blank=blank)
-    else:  # frames may stand in any way, and are read together as they are
-        blank, stands = all(map(is_blank, frames)), Orientation()
+        return upright(page, pixels, settings, dpi, missing=missing)
+    # Frames may stand in any way, and are read together as they are.
+    blank = all(map(is_blank, frames))
+    return PageImage.of(
+        page, pixels, Orientation(), None, missing=missing, blank=blank, frames=frames, timing=timing
+    )
+
+
+def upright(
+    page: Page, pixels: UInt8Array, settings: RenderSettings, dpi: float | None, **others: Any
+) -> PageImage:
+    """Returns a picture of a page, turned upright by what it shows. others: further fields."""
+    blank = is_blank(pixels)
+    stands = orientation.seen(pixels, settings, blank=blank)
     if stands.angle_deg:
         pixels = planes.turned(pixels, -stands.angle_deg // 90)
-    return PageImage.of(
-        page, pixels, stands, dpi=dpi, missing=missing, blank=blank, frames=frames, timing=timing
-    )
+    return PageImage.of(page, pixels, stands, dpi, blank=blank, **others)
 
 
 def _check_blank(document: Any, index: int, dpi: float | None) -> None:

@@ -74,7 +74,7 @@ def cut(begin: float, end: float) -> Loss:
 def read(grey: np.ndarray[tuple[int, int], np.dtype[np.uint8]], reader: LineReader) -> PageResult:
     """Returns a page's result. grey: [H, W] uint8."""
     page = Page(path="page.png", sha256="", kind="image", page_index=0)
-    image = PageImage.of(page, planes.of_picture(Image.fromarray(grey)), Orientation(), dpi=None)
+    image = PageImage.of(page, planes.of_picture(Image.fromarray(grey)), Orientation(), None)
     rendered = tile(image, TileSettings(lines=True))
     assert isinstance(rendered, RenderedPage)
     return read_lines(rendered, reader)
