@@ -28,7 +28,7 @@ from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.selection import Selection, probe_all
 from pipeline.ingest.walk import walk
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.reports.plan_lines import Plan, Refused
+from pipeline.reports.plan_lines import Plan
 from pipeline.stop import Stop
 from pipeline.types import Document
 from storage.database import open_for_reading
@@ -93,7 +93,7 @@ class _Planner:
         self._ingest = ingest_settings(config)
         self._plan = Plan(database=config.store.database, is_new=db is None)
         self._selection = Selection(config, settings_hash, self._plan, self._foreseen)
-        self._refused: dict[int, Refused] = {}
+        self._refused: dict[int, dict[str, str]] = {}
         self._room = asyncio.Semaphore(_SURVEYS_AHEAD)
 
     async def run(self, inputs: Inputs) -> Plan:
@@ -114,8 +114,8 @@ class _Planner:
         if document.status == "skipped":
             self._plan.skipped_types[PurePath(document.path).suffix.lower() or "without an ending"] += 1
         elif document.status != "ok":
-            reason = document.reason or ""
-            self._refused[number] = Refused(path=document.path, status=document.status, reason=reason)
+            refused = {"path": document.path, "status": document.status, "reason": document.reason or ""}
+            self._refused[number] = refused
         await asyncio.gather(
             *(
                 self._survey(document, to_read[first : first + _PAGES_A_TASK])

@@ -191,8 +191,8 @@ def search(query: str, database: str, doubtful: bool, limit: int, as_json: bool)
 
     with open_for_reading(database) as db:
         hits = searching.search(db, query, limit=limit, doubtful=doubtful)
-        num_hits = searching.num_hits(db, query, doubtful=doubtful)
-        num_left_out = 0 if doubtful else searching.num_doubtful(db, query)
+        num_fine, num_doubtful = searching.num_hits(db, query)
+    num_hits, num_left_out = (num_fine + num_doubtful, 0) if doubtful else (num_fine, num_doubtful)
     if as_json:
         found = {"query": query, "num_hits": num_hits, "num_doubtful_left_out": num_left_out}
         click.echo(json.dumps({**found, "hits": hits}, indent=2))

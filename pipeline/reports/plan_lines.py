@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.ingest.selection import InputCounts
 from pipeline.reports.listing import counted, cut, in_words, passed_over, refusal
-from pipeline.types import DocumentStatus, PageKind
+from pipeline.types import PageKind
 from storage.queries.statistics import Pace
 
 _WORDS: Mapping[PageKind, str] = {
@@ -21,28 +21,19 @@ _WORDS: Mapping[PageKind, str] = {
 _UNREAD: tuple[PageKind, ...] = ("embedded", "empty")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
-    """A file that a run could not read, and why."""
-
-    path: str
-    status: DocumentStatus
-    reason: str
-
-
 @dataclass(slots=True, kw_only=True)
 class Plan(InputCounts):
     """The counts of what a run would do. Mutable: the planner adds to it. num_to_read includes num_unread.
 
-    skipped_types: suffixes of the files that are not PDFs or images. refused: in the order of the files. kinds: of the
-    pages to read. pace: of earlier runs; None without any. model_to_fetch: the model if it is not on this machine, so
-    that no page counts as read before.
+    skipped_types: suffixes of the files that are not PDFs or images. refused: path, status and reason of each file that
+    a run could not read, in the order of the files. kinds: of the pages to read. pace: of earlier runs; None without
+    any. model_to_fetch: the model if it is not on this machine, so that no page counts as read before.
     """
 
     database: str
     is_new: bool
     skipped_types: Counter[str] = field(default_factory=Counter)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[dict[str, str]] = field(default_factory=list)
     kinds: Counter[PageKind] = field(default_factory=Counter)
     pace: Pace | None = None
     model_to_fetch: str | None = None
@@ -66,7 +57,7 @@ class Plan(InputCounts):
             "is_new": self.is_new,
             "documents": dict(self.documents),
             "skipped_types": dict(self.skipped_types),
-            "refused": [asdict(one) for one in self.refused],
+            "refused": self.refused,
             "num_copies": self.num_copies,
             "num_pages": self.num_found,
             "num_done": self.num_done_before,
@@ -100,7 +91,7 @@ class Plan(InputCounts):
             lines.append(f"pages that need no reading: {self.num_unread}{self._kinds(are_read=False)}")
         lines.append(f"time: {self._time()}")
         refused, more = cut(self.refused)
-        lines += [refusal(one.path, one.status, one.reason) for one in refused]
+        lines += [refusal(**one) for one in refused]
         if more:
             lines.append(f"{more} that cannot be read; --json has all")
         return lines

@@ -145,8 +145,8 @@ class Reader:
             )
         kept = {"q": query, **({"status": status} if status else {})}
         following = None
-        if found.next_start is not None:
-            following = f"/search?{urlencode({**kept, 'from': found.next_start})}"
+        if found["next_start"] is not None:
+            following = f"/search?{urlencode({**kept, 'from': found['next_start']})}"
         return self._html(
             "search.html", query=query, status=status, found=found, statuses=PAGE_STATUSES,
             next_url=following, previous_url=f"/search?{urlencode(kept)}" if _number(request, "from") else None,

@@ -11,7 +11,6 @@ is_corrected, and start (how its text begins) or, of a hit, snippet (with MATCH_
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlite_utils import Database
 
@@ -30,20 +29,6 @@ _START_CHARS = 160
 # A * after fewer letters would have to look at a large part of all words.
 LETTERS_BEFORE_STAR = 3
 _SHORT_STAR = re.compile(rf'(?<![^\s"])([^\s"*]{{1,{LETTERS_BEFORE_STAR - 1}}})\*')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A step of a search. num_hits: None where there are more than MOST_RANKED, which are in the order of the pages.
-
-    next_start: where the next step starts; None at the end. is_without_stars: whether a * was ignored, as it stood
-    behind fewer than LETTERS_BEFORE_STAR letters.
-    """
-
-    entries: list[Row]
-    num_hits: int | None
-    next_start: int | None
-    is_without_stars: bool = False
 
 
 def documents(db: Database, *, after: str | None = None, before: str | None = None, limit: int) -> list[Row]:
@@ -93,15 +78,17 @@ def pages(
     return rows(db, sql, (*statuses, before if before is not None else after, limit))
 
 
-def search_pages(db: Database, query: str, *, status: str | None = None, start: int = 0, limit: int) -> Found:
-    """Returns a step of the pages that match what a person typed; best first where they are few.
+def search_pages(db: Database, query: str, *, status: str | None = None, start: int = 0, limit: int) -> Row:
+    """Returns a step of the pages that match what a person typed; best first where they are few. Any query is valid.
 
-    start: 0, or next_start of the step before. Any query is valid.
+    start: 0, or next_start of the step before, which is None at the end. Returns entries; num_hits, None where there
+    are more than MOST_RANKED, which are in the order of the pages; next_start; and is_without_stars, whether a * was
+    ignored, as it stood behind fewer than LETTERS_BEFORE_STAR letters.
     """
     without_stars = _SHORT_STAR.sub(r"\1", query)
     match = to_match(without_stars)
     if not match:
-        return Found(entries=[], num_hits=0, next_start=None)
+        return {"entries": [], "num_hits": 0, "next_start": None, "is_without_stars": False}
     values = {"match": match, "status": status, "start": start, "limit": limit + 1, "most": MOST_RANKED + 1}
     number = number_of(db, _COUNT_HITS, values)
     is_ranked = number <= MOST_RANKED
@@ -110,12 +97,12 @@ def search_pages(db: Database, query: str, *, status: str | None = None, start: 
         row["snippet"] = as_read(row["snippet"])
     entries, is_last = found[:limit], len(found) <= limit
     following = start + limit if is_ranked else entries[-1]["page_id"] if entries else 0
-    return Found(
-        entries=entries,
-        num_hits=number if is_ranked else None,
-        next_start=None if is_last else following,
-        is_without_stars=without_stars != query,
-    )
+    return {
+        "entries": entries,
+        "num_hits": number if is_ranked else None,
+        "next_start": None if is_last else following,
+        "is_without_stars": without_stars != query,
+    }
 
 
 def next_to_look_at(db: Database, page_id: int | None) -> int | None:

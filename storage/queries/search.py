@@ -4,7 +4,7 @@ import re
 
 from sqlite_utils import Database
 
-from storage.database import Row, number_of, rows
+from storage.database import Row, pairs, rows
 from storage.strings.search_lines import apart, as_read
 from storage.strings.text import storable
 
@@ -43,20 +43,11 @@ def search(db: Database, query: str, *, limit: int = 20, doubtful: bool = False)
     return found
 
 
-def num_hits(db: Database, query: str, *, doubtful: bool = False) -> int:
-    """Returns how many hits a search has without a limit."""
-    return _num(db, query, ":doubtful OR r.doubt IS NULL", doubtful)
-
-
-def num_doubtful(db: Database, query: str) -> int:
-    """Returns how many hits a search has that are on pages whose text is in doubt."""
-    return _num(db, query, "r.doubt IS NOT NULL")
-
-
-def _num(db: Database, query: str, condition: str, doubtful: bool = False) -> int:
+def num_hits(db: Database, query: str) -> tuple[int, int]:
+    """Returns how many hits a search has without a limit: on pages whose text is in no doubt, and on the others."""
     match = to_match(query)
-    sql = _COUNT.format(condition=condition)
-    return number_of(db, sql, {"match": match, "doubtful": doubtful}) if match else 0
+    counts = pairs(db, _COUNT, {"match": match}) if match else {}
+    return counts.get(False, 0), counts.get(True, 0)
 
 
 _SEARCH = """
@@ -68,6 +59,6 @@ ORDER BY bm25(page_search), r.path, r.page LIMIT :limit
 """
 
 _COUNT = """
-SELECT count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
-WHERE page_search MATCH :match AND ({condition})
+SELECT r.doubt IS NOT NULL, count(*) FROM page_search JOIN results r ON r.page_id = page_search.rowid
+WHERE page_search MATCH :match GROUP BY 1
 """

@@ -14,7 +14,7 @@ from pipeline.cli.main import main
 from pipeline.config.schema import Config
 from pipeline.errors import ConfigError, ExitCode, StopRequest
 from pipeline.plan import plan
-from pipeline.reports.plan_lines import Plan, Refused
+from pipeline.reports.plan_lines import Plan
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import Pace, pace
@@ -52,7 +52,7 @@ def test_a_plan_counts_what_the_run_then_reads_and_makes_no_database(mixed: Path
     assert found.skipped_types == {".txt": 2, "without an ending": 1}
     assert (found.num_copies, found.num_found, found.num_to_read, found.num_done_before) == (1, 5, 5, 0)
     assert found.kinds == {"digital": 2, "empty": 1, "scanned": 2}
-    assert {(Path(one.path).name, one.status) for one in found.refused} == {
+    assert {(Path(one["path"]).name, one["status"]) for one in found.refused} == {
         ("locked.pdf", "encrypted"),
         ("broken.pdf", "broken"),
     }
@@ -203,7 +203,7 @@ def test_long_lists_are_cut_and_the_time_is_told() -> None:
     found = Plan(
         database="a.db", is_new=False, num_to_read=100, pace=Pace(seconds_per_page=60.0, num_pages=9)
     )
-    found.refused += [Refused(path=str(n), status="broken", reason="torn") for n in range(25)]
+    found.refused += [{"path": str(n), "status": "broken", "reason": "torn"} for n in range(25)]
     lines = found.lines()
     assert lines[-1] == "and 5 more that cannot be read; --json has all"
     assert "time: about 1 h 40 min (60 s a page, as the last 9 pages took)" in lines

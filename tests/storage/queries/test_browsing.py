@@ -100,28 +100,28 @@ def test_a_search_comes_in_steps_ranked_or_not(
     start: int | None = 0
     while start is not None:
         step = browsing.search_pages(db, "the", start=start, limit=2)
-        assert step.num_hits == (7 if most == 500 else None)
-        found += [entry["page_id"] for entry in step.entries]
-        start = step.next_start
+        assert step["num_hits"] == (7 if most == 500 else None)
+        found += [entry["page_id"] for entry in step["entries"]]
+        start = step["next_start"]
     assert sorted(found) == sorted([*ids(db, SHA_A, 0, 1, 2, 4, 5, 6), *ids(db, SHA_B, 0)])
     if most == 500:
         assert found[0] == ids(db, SHA_B, 0)[0]  # the one that has it twice
-    assert [e["status"] for e in browsing.search_pages(db, "the", status="blank", limit=9).entries] == [
+    assert [e["status"] for e in browsing.search_pages(db, "the", status="blank", limit=9)["entries"]] == [
         "blank"
     ]
 
 
 def test_a_hit_shows_where_it_matches(db: Database) -> None:
-    (entry,) = browsing.search_pages(db, "only", limit=9).entries
+    (entry,) = browsing.search_pages(db, "only", limit=9)["entries"]
     assert entry["snippet"] == "the \x02only\x03 page the"
     assert (entry["path"], entry["page"], entry["status"]) == ("a.pdf", 1, "repeated")
 
 
 def test_a_star_needs_letters_before_it(db: Database) -> None:
     found = browsing.search_pages(db, "nu* th* numb*", limit=9)
-    assert (found.is_without_stars, found.num_hits) == (True, 0)
+    assert (found["is_without_stars"], found["num_hits"]) == (True, 0)
     found = browsing.search_pages(db, "numb*", limit=9)
-    assert (found.is_without_stars, found.num_hits) == (False, 6)
+    assert (found["is_without_stars"], found["num_hits"]) == (False, 6)
 
 
 def test_pages_to_look_at_come_in_turn(db: Database) -> None:
@@ -163,5 +163,5 @@ def test_content_that_no_file_has_any_more_is_not_shown(db: Database, path: Path
         conn.execute("DELETE FROM files WHERE path = 'a.pdf'")
     assert one_page(db, numbers[0]) is None
     assert browsing.pages(db, ("repeated",), limit=9) == []
-    assert browsing.search_pages(db, "only", limit=9).entries == []
+    assert browsing.search_pages(db, "only", limit=9)["entries"] == []
     assert browsing.next_to_look_at(db, ids(db, SHA_A, 4)[0]) == ids(db, SHA_A, 1)[0]
