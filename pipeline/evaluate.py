@@ -30,56 +30,6 @@ class Edits:
         return self.num_edits / max(self.length, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageScore:
-    """The edits of one page against its truth. page: 1-based."""
-
-    path: str
-    page: int
-    status: str
-    characters: Edits
-    words: Edits
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """The scores of all pages that have a truth, and the pages and truths that could not be compared."""
-
-    pages: tuple[PageScore, ...]
-    pages_without_truth: tuple[PageKey, ...]
-    truth_without_pages: tuple[PageKey, ...]
-
-    @property
-    def characters(self) -> Edits:
-        """The edits of all pages together, in characters."""
-        return _total(page.characters for page in self.pages)
-
-    @property
-    def words(self) -> Edits:
-        """The edits of all pages together, in words."""
-        return _total(page.words for page in self.pages)
-
-    @property
-    def median_cer(self) -> float:
-        """The median over the pages' character error rates."""
-        return median(page.characters.rate for page in self.pages)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the values that `ocrbatch eval --json` prints."""
-        return {
-            "cer": self.characters.rate,
-            "wer": self.words.rate,
-            "median_cer": self.median_cer,
-            "characters": asdict(self.characters),
-            "words": asdict(self.words),
-            "pages": [
-                {**asdict(page), "cer": page.characters.rate, "wer": page.words.rate} for page in self.pages
-            ],
-            "pages_without_truth": [list(key) for key in self.pages_without_truth],
-            "truth_without_pages": [list(key) for key in self.truth_without_pages],
-        }
-
-
 def normalise(text: str) -> str:
     """Returns the text in NFC, stripped, with every run of white space as one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -97,18 +47,22 @@ def word_edits(truth: str, text: str) -> Edits:
     return Edits(num_edits=Levenshtein.distance(words, normalise(text).split()), length=len(words))
 
 
-def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
+def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the scores of exported rows (path, sha256, page, status, text) against DIR/<path of the file>/<page>.txt.
 
     A stored path matches the longest of its endings that has truth: for a/b/c.pdf, DIR/a/b/c.pdf comes before
     DIR/b/c.pdf. A page without text (failed) counts as an empty reading.
+
+    pages: path, page, status, and its edits and error rates in characters and in words, of each page that has a truth.
+    characters, words, cer, wer: those of all of them together; median_cer: over the pages. pages_without_truth,
+    truth_without_pages: path and page of what could not be compared.
 
     Raises: EvaluationError where nothing can be compared, or two different files claim one truth.
     """
     truth = read_truth(truth_dir)
     folders = {path for path, _ in truth}
     claims: dict[str, Mapping[str, Any]] = {}
-    scores: list[PageScore] = []
+    scores: list[tuple[Mapping[str, Any], Edits, Edits]] = []
     unknown: list[PageKey] = []
     unread = set(truth)
     for row in rows:
@@ -125,14 +79,27 @@ def evaluate(truth_dir: Path, rows: Iterable[Mapping[str, Any]]) -> Evaluation:
                 "repeat more of their folders under the truth folder to tell them apart"
             )
         unread.discard(key)
-        scores.append(_score(row, truth[key].read_text(encoding="utf-8-sig")))
+        true, text = truth[key].read_text(encoding="utf-8-sig"), row["text"] or ""
+        scores.append((row, character_edits(true, text), word_edits(true, text)))
     if not scores:
         raise EvaluationError(
             f"{truth_dir}: no stored page has truth here; expected {truth_dir}/<path of the file>/<page>.txt"
         )
-    return Evaluation(
-        pages=tuple(scores), pages_without_truth=tuple(unknown), truth_without_pages=tuple(sorted(unread))
-    )
+    characters, words = _total(edits for _, edits, _ in scores), _total(edits for *_, edits in scores)
+    return {
+        "cer": characters.rate,
+        "wer": words.rate,
+        "median_cer": median(edits.rate for _, edits, _ in scores),
+        "characters": asdict(characters),
+        "words": asdict(words),
+        "pages": [
+            {name: row[name] for name in ("path", "page", "status")}
+            | {"characters": asdict(edits), "words": asdict(others), "cer": edits.rate, "wer": others.rate}
+            for row, edits, others in scores
+        ],
+        "pages_without_truth": unknown,
+        "truth_without_pages": sorted(unread),
+    }
 
 
 def read_truth(truth_dir: Path) -> dict[PageKey, Path]:
@@ -141,17 +108,6 @@ def read_truth(truth_dir: Path) -> dict[PageKey, Path]:
         raise EvaluationError(f"{truth_dir}: no such folder; --truth names a folder of truth texts")
     found = (path for path in truth_dir.rglob("*.txt") if path.stem.isascii() and path.stem.isdecimal())
     return {(path.parent.relative_to(truth_dir).as_posix(), int(path.stem)): path for path in found}
-
-
-def _score(row: Mapping[str, Any], truth: str) -> PageScore:
-    text = row["text"] or ""
-    return PageScore(
-        path=row["path"],
-        page=row["page"],
-        status=row["status"],
-        characters=character_edits(truth, text),
-        words=word_edits(truth, text),
-    )
 
 
 def _total(parts: Iterable[Edits]) -> Edits:

@@ -77,8 +77,8 @@ def prune(database: str, dry_run: bool, **chosen: Any) -> None:
     from storage.upkeep import prune as pruning
 
     found = pruning.prune(database, dry_run=dry_run, **chosen)
-    line = f"{found.attempts} attempts, {found.runs} runs, {found.files} files, {found.documents} documents"
-    say([f"{'would delete' if dry_run else 'deleted'}: {line} with {found.pages} pages"])
+    line = "{attempts} attempts, {runs} runs, {files} files, {documents} documents with {pages} pages"
+    say([f"{'would delete' if dry_run else 'deleted'}: {line.format(**found)}"])
 
 
 @click.command()
@@ -91,9 +91,9 @@ def vacuum(database: str) -> None:
     """
     from storage.upkeep import vacuum as vacuuming
 
-    found = vacuuming.vacuum(database)
-    say([f"{database}: {found.before_bytes / 1e6:,.1f} MB before, {found.after_bytes / 1e6:,.1f} MB now"])
-    if found.log_kept:
+    before, now, log_kept = vacuuming.vacuum(database)
+    say([f"{database}: {before / 1e6:,.1f} MB before, {now / 1e6:,.1f} MB now"])
+    if log_kept:
         say(["another program is still reading it; the log next to it shrinks when that program ends"])
 
 

@@ -230,7 +230,7 @@ def evaluate(truth: str, database: str, as_json: bool) -> None:
 
     with open_for_reading(database) as db:
         result = evaluation.evaluate(Path(truth), export_rows(db))
-    show(as_json, result.as_dict(), lambda: evaluation_lines(result))
+    show(as_json, result, lambda: evaluation_lines(result))
 
 
 @click.command()

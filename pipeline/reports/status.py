@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.evaluate import Evaluation, PageKey
 from pipeline.reports.listing import counted, cut, page_name
 from pipeline.reports.run_figures import run_lines
 from storage.database import Row
@@ -72,23 +71,25 @@ def urgent_lines(files: Sequence[FileStatus], num_urgent: int, num_fine: int) ->
     yield f"files that need no look: {num_fine}; `ocrbatch status --files --all` lists every file and page"
 
 
-def evaluation_lines(result: Evaluation) -> list[str]:
+def evaluation_lines(result: Row) -> list[str]:
     """Returns a line per page, worst last, then the rates of all pages together."""
-    pages = sorted(result.pages, key=lambda page: page.characters.rate)
+    pages = sorted(result["pages"], key=lambda page: page["cer"])
     lines = [f"{'CER':>8} {'WER':>8}  page"]
     lines += [
-        f"{page.characters.rate:>8.2%} {page.words.rate:>8.2%}  {page_name(page.path, page.page)}"
-        + ("" if page.status in ("ok", "blank", "embedded") else f" ({page.status})")
+        f"{page['cer']:>8.2%} {page['wer']:>8.2%}  {page_name(page['path'], page['page'])}"
+        + ("" if page["status"] in ("ok", "blank", "embedded") else f" ({page['status']})")
         for page in pages
     ]
     lines.append("")
-    lines += _keys("pages without truth", result.pages_without_truth)
-    lines += _keys("truth without a page", result.truth_without_pages)
-    characters, words = result.characters, result.words
+    for title in ("pages without truth", "truth without pages"):
+        if keys := result[title.replace(" ", "_")]:
+            listed, more = cut(keys)
+            named = ", ".join(f"{path} page {page}" for path, page in listed)
+            lines.append(f"{title.replace('without pages', 'without a page')}: {named} {more}".rstrip())
+    characters, words = ("{num_edits} of {length}".format(**result[unit]) for unit in ("characters", "words"))
     lines.append(
-        f"{len(pages)} pages: character error rate {characters.rate:.2%} "
-        f"({characters.num_edits} of {characters.length}), median page {result.median_cer:.2%}, "
-        f"word error rate {words.rate:.2%} ({words.num_edits} of {words.length})"
+        f"{len(pages)} pages: character error rate {result['cer']:.2%} ({characters}), "
+        f"median page {result['median_cer']:.2%}, word error rate {result['wer']:.2%} ({words})"
     )
     return lines
 
@@ -134,9 +135,3 @@ def _file_line(file: FileStatus) -> str:
     pages = f" ({counted(counts)}{older})" if file.num_pages else ""
     reason = f": {file.reason}" if file.reason else ""
     return f"{file.status:<10} {file.num_pages:>5} pages  {file.path}{pages}{reason}"
-
-
-def _keys(title: str, keys: Sequence[PageKey]) -> Iterator[str]:
-    if keys:
-        listed, more = cut(keys)
-        yield f"{title}: " + ", ".join(f"{path} page {page}" for path, page in listed) + f" {more}".rstrip()

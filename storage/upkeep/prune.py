@@ -9,7 +9,6 @@ read the page again; and marks of pages that a run died with, and that run.
 
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from storage.database import held_for_upkeep, number_of, transaction
@@ -17,17 +16,6 @@ from storage.types import DONE_STATUSES
 
 # Each batch is a transaction: the log next to the database stays small, and a kill leaves whole batches.
 _BATCH = 500
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pruned:
-    """Number of rows deleted or, in a dry run, to be deleted. documents: contents, with num_pages pages."""
-
-    attempts: int
-    runs: int
-    files: int
-    documents: int
-    pages: int
 
 
 def prune(
@@ -38,11 +26,13 @@ def prune(
     missing: bool = False,
     superseded: bool = False,
     dry_run: bool = False,
-) -> Pruned:
+) -> dict[str, int]:
     """Deletes what is not needed from all runs but the last `keep_runs`, and from those started longer ago.
 
     missing: also files that such a run was the last to find. superseded: also contents that such a run found replaced.
     The file does not shrink; `storage.upkeep.vacuum` shrinks it. Raises: StorageError.
+
+    Returns how many attempts, runs, files, documents (contents) and pages of these are deleted or, in a dry run, would.
     """
     before = "9" if older_than is None else (datetime.now(UTC) - older_than).isoformat()
     with held_for_upkeep(path) as db:
@@ -52,9 +42,8 @@ def prune(
         values = {"keep": keep_runs, "before": before, "missing": missing, "superseded": superseded}
         for name, query in _DOOMED.items():
             conn.execute(f"CREATE TEMP TABLE {name} AS {query.format(done=_DONE)}", values)
-        pruned = Pruned(
-            **{name: number_of(db, f"SELECT count(*) FROM doomed_{name}") for name in Pruned.__slots__}
-        )
+        names = ("attempts", "runs", "files", "documents", "pages")
+        pruned = {name: number_of(db, f"SELECT count(*) FROM doomed_{name}") for name in names}
         if not dry_run:
             for document in _ids(conn, "doomed_documents"):
                 with transaction(db, path):

@@ -4,26 +4,16 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from dataclasses import dataclass
 
 from storage.database import held_for_upkeep
 from storage.errors import DatabaseAccessError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vacuumed:
-    """Bytes of the database and its log, before and after.
-
-    log_kept: a reader still needs the log, which shrinks later.
-    """
-
-    before_bytes: int
-    after_bytes: int
-    log_kept: bool
-
-
-def vacuum(path: str) -> Vacuumed:
+def vacuum(path: str) -> tuple[int, int, bool]:
     """Rewrites the database in place. Needs its size again for a time, next to it and in the temporary folder.
+
+    Returns the bytes of the database and its log, before and after, and whether a reader still needs the log, which
+    shrinks later.
 
     Raises: DatabaseAccessError if there is no such room; DatabaseBusyError, and other kinds of StorageError.
     """
@@ -35,7 +25,7 @@ def vacuum(path: str) -> Vacuumed:
         db.conn.execute("VACUUM")
         db.conn.execute("PRAGMA optimize")
         (busy, _, _) = db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-        return Vacuumed(before_bytes=before, after_bytes=_size(path), log_kept=bool(busy))
+        return before, _size(path), bool(busy)
 
 
 def room_needed(conn: sqlite3.Connection, path: str) -> dict[str, int]:

@@ -15,7 +15,7 @@ from storage.errors import DatabaseBusyError, DatabaseNotFoundError
 from storage.records.store import Store
 from storage.recovery.in_flight import Marker
 from storage.upkeep.audit import audit
-from storage.upkeep.prune import Pruned, prune
+from storage.upkeep.prune import prune
 from tests.storage.sample_records import (
     SETTINGS,
     SHA_A,
@@ -44,15 +44,21 @@ def test_attempts_that_are_not_current_go_with_all_that_is_theirs(path: Path) ->
         for number in range(3):
             store.record_page(new_run(store), a_page(f"reading {number}", blocks=(block,)))
     shown = rows(path, SHOWN)
-    assert prune(str(path), dry_run=True) == Pruned(attempts=2, runs=1, files=0, documents=0, pages=0)
+    assert prune(str(path), dry_run=True) == {
+        "attempts": 2,
+        "runs": 1,
+        "files": 0,
+        "documents": 0,
+        "pages": 0,
+    }
     assert rows(path, "SELECT count(*) FROM attempts") == [(3,)]
-    assert prune(str(path)) == Pruned(attempts=2, runs=1, files=0, documents=0, pages=0)
+    assert prune(str(path)) == {"attempts": 2, "runs": 1, "files": 0, "documents": 0, "pages": 0}
     assert rows(path, SHOWN) == shown
     assert rows(path, TEXTS) == [("reading 2",)]
     assert rows(path, "SELECT count(*) FROM blocks") == rows(path, "SELECT count(*) FROM timings") == [(1,)]
     assert rows(path, "SELECT id FROM runs") == [(1,), (3,)]  # the one that found the file, the last
     assert is_sound(path)
-    assert prune(str(path)) == Pruned(attempts=0, runs=0, files=0, documents=0, pages=0)
+    assert prune(str(path)) == {"attempts": 0, "runs": 0, "files": 0, "documents": 0, "pages": 0}
 
 
 def test_the_last_runs_and_young_ones_are_left_alone(path: Path) -> None:
@@ -60,10 +66,10 @@ def test_the_last_runs_and_young_ones_are_left_alone(path: Path) -> None:
         for number in range(4):
             store.record_page(new_run(store), a_page(f"reading {number}"))
         store._db.conn.execute("UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00' WHERE id <= 2")
-    assert prune(str(path), keep_runs=4).attempts == 0
-    assert prune(str(path), keep_runs=3, dry_run=True).attempts == 1
-    assert prune(str(path), older_than=timedelta(days=90), dry_run=True).attempts == 2
-    assert prune(str(path), keep_runs=3, older_than=timedelta(days=90)).attempts == 1
+    assert prune(str(path), keep_runs=4)["attempts"] == 0
+    assert prune(str(path), keep_runs=3, dry_run=True)["attempts"] == 1
+    assert prune(str(path), older_than=timedelta(days=90), dry_run=True)["attempts"] == 2
+    assert prune(str(path), keep_runs=3, older_than=timedelta(days=90))["attempts"] == 1
     assert rows(path, TEXTS) == [("reading 1",), ("reading 2",), ("reading 3",)]
 
 
@@ -76,7 +82,7 @@ def test_a_page_that_was_not_read_keeps_what_counts(path: Path) -> None:
             store.record_page(store.start_run(a_run()), a_page(None), a_page(None, rung="dense"))
         before = store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2)
     # Gone: the failure under the settings that read it, and the ladder's two rungs, of which none is current.
-    assert prune(str(path)).attempts == 3
+    assert prune(str(path))["attempts"] == 3
     with Store(path) as store:
         assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2) == before
         assert before.given_up == (0,)
@@ -108,7 +114,7 @@ def test_a_page_that_new_settings_do_not_read_is_not_read_anew_every_night(path:
     ]
     with Store(path) as store:
         store.record_page(new_run(store), a_page("new", settings_hash=OTHER))
-    assert prune(str(path)).attempts == 4
+    assert prune(str(path))["attempts"] == 4
     assert rows(path, TEXTS) == [("new",)]
 
 
@@ -122,11 +128,11 @@ def test_two_configurations_over_the_same_files_do_not_read_them_anew_every_nigh
             settings_hash = (SETTINGS, OTHER)[night % 2]
             store.start_run(a_run(settings_hash=settings_hash))
             assert store.plan_pages(SHA_A, [0], settings_hash, attempt_limit=2).done == (0,)
-    assert prune(str(path), keep_runs=2).attempts == 2, "what was read before, with either"
+    assert prune(str(path), keep_runs=2)["attempts"] == 2, "what was read before, with either"
     with Store(path) as store:
         assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2).done == (0,)
     assert rows(path, TEXTS) == [(f"read once more, {SETTINGS}",), (f"read once more, {OTHER}",)]
-    assert prune(str(path)).attempts == 1, "no run is kept"
+    assert prune(str(path))["attempts"] == 1, "no run is kept"
     assert is_sound(path)
 
 
@@ -136,7 +142,7 @@ def test_a_text_that_an_earlier_version_of_the_program_hid_is_not_deleted(path: 
         store.record_page(run_id, a_page("whole"))
         store.record_page(run_id, a_page(None, settings_hash=OTHER))
         store._db.conn.execute("UPDATE pages SET current_attempt_id = 2, status = 'failed' WHERE id = 1")
-    assert prune(str(path)).attempts == 0
+    assert prune(str(path))["attempts"] == 0
     with Store(path) as store:
         assert store.plan_pages(SHA_A, [0], SETTINGS, attempt_limit=2).done == (0,)
     assert rows(path, SHOWN)[0] == ("docs/a.pdf", 1, "ok", "whole")
@@ -155,9 +161,15 @@ def test_vanished_files_go_where_asked_for(path: Path) -> None:
         second = store.start_run(a_run())
         mark_missing(store, second, "/gone")
         store.record_file(second, a_file("here.pdf", SHA_B, num_pages=1))
-    assert prune(str(path)) == Pruned(attempts=0, runs=0, files=0, documents=0, pages=0)
-    assert prune(str(path), missing=True, keep_runs=2).files == 0
-    assert prune(str(path), missing=True) == Pruned(attempts=1, runs=0, files=3, documents=2, pages=3)
+    assert prune(str(path)) == {"attempts": 0, "runs": 0, "files": 0, "documents": 0, "pages": 0}
+    assert prune(str(path), missing=True, keep_runs=2)["files"] == 0
+    assert prune(str(path), missing=True) == {
+        "attempts": 1,
+        "runs": 0,
+        "files": 3,
+        "documents": 2,
+        "pages": 3,
+    }
     assert rows(path, "SELECT path FROM files") == [("here.pdf",)]
     assert rows(path, TEXTS) == [("moved",)]
     assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH 'vanished'") == []
@@ -170,8 +182,14 @@ def test_superseded_content_goes_where_asked_for(path: Path) -> None:
         store.record_page(run_id, a_page("old"))
         for name in ("a.pdf", "b.pdf"):
             store.record_file(store.start_run(a_run()), a_file(name, "c" * 64))
-    assert prune(str(path), missing=True).documents == 0
-    assert prune(str(path), superseded=True) == Pruned(attempts=1, runs=0, files=0, documents=1, pages=3)
+    assert prune(str(path), missing=True)["documents"] == 0
+    assert prune(str(path), superseded=True) == {
+        "attempts": 1,
+        "runs": 0,
+        "files": 0,
+        "documents": 1,
+        "pages": 3,
+    }
     assert rows(path, "SELECT sha256 FROM documents ORDER BY 1") == [(SHA_B,), ("c" * 64,)]
     # b's former content is still at another path; that it was at b's is known until that goes as well.
     assert rows(path, "SELECT path FROM superseded") == [("b.pdf",)]
@@ -211,7 +229,7 @@ def test_a_kill_amid_pruning_loses_nothing(path: Path) -> None:
     assert subprocess.run(command, cwd=Path(__file__).parents[3], check=False).returncode == -9
     assert rows(path, "SELECT count(*) FROM attempts") == [(30,)]  # three batches are gone, the fourth is not
     assert is_sound(path)
-    assert prune(str(path)).attempts == 27
+    assert prune(str(path))["attempts"] == 27
     assert rows(path, SHOWN) == shown
     assert is_sound(path)
 
@@ -282,12 +300,14 @@ def test_what_died_with_a_page_is_kept_as_long_as_the_page(path: Path) -> None:
         store.record_file(run_id, a_file("b.pdf", SHA_B, num_pages=1))
         mark_missing(store, run_id, "/gone")
         store.start_run(a_run())
-    assert prune(str(path)).runs == 0
+    assert prune(str(path))["runs"] == 0
     assert rows(path, "SELECT page_id, run_id FROM in_flight ORDER BY 1, 2") == [(1, 2), (1, 3), (4, 2)]
     assert is_sound(path)
     found = prune(str(path), missing=True, dry_run=True)
     assert (
-        prune(str(path), missing=True) == found == Pruned(attempts=0, runs=1, files=1, documents=1, pages=3)
+        prune(str(path), missing=True)
+        == found
+        == {"attempts": 0, "runs": 1, "files": 1, "documents": 1, "pages": 3}
     )
     assert rows(path, "SELECT page_id, run_id FROM in_flight") == [(4, 2)]
     assert rows(path, "SELECT id FROM runs ORDER BY 1") == [(1,), (2,), (4,), (5,)]
