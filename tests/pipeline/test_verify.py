@@ -122,10 +122,6 @@ def test_a_configuration_of_another_version_is_done_without(database: str) -> No
             assert last_config(db) == Config()
 
 
-def test_a_missing_database_is_a_usage_error(tmp_path: Path) -> None:
-    assert main(["verify", "--db", str(tmp_path / "none.db")]) == ExitCode.USAGE
-
-
 @pytest.mark.slow
 def test_pages_that_nobody_asked_for_have_their_rows_too(
     docs: Path, config: Config, database: str, make_pdf: MakePdf

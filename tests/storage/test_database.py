@@ -152,12 +152,6 @@ def test_a_reader_never_blocks_the_writer(store: Store, path: Path) -> None:
         assert len(half_read.fetchall()) == 2  # a snapshot: the new page is not in it
 
 
-def test_reading_leaves_nothing_beside_the_database(path: Path) -> None:
-    Store(path).close()
-    open_for_reading(str(path)).close()
-    assert os.listdir(path.parent) == [path.name]
-
-
 def test_a_database_in_a_folder_without_write_permission_can_be_read(path: Path) -> None:
     with Store(path) as store:
         store.record_page(new_run(store), a_page("archived"))

@@ -35,22 +35,6 @@ def test_a_link_leads_to_the_same_lock(path: Path) -> None:
         Store(link)
 
 
-def test_a_lock_file_left_behind_locks_nothing(path: Path) -> None:
-    Path(lock_path(str(path))).write_text("process 1 on a machine long gone\n")
-    assert not is_locked(str(path))
-    with Store(path):
-        pass
-    assert not os.path.exists(lock_path(str(path)))
-
-
-def test_asking_does_not_disturb_a_run(path: Path) -> None:
-    with RunLock(str(path)):
-        assert is_locked(str(path))
-        assert is_locked(str(path))
-        with pytest.raises(DatabaseBusyError), RunLock(str(path)):
-            pass
-
-
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DatabaseAccessError, match=r"no/test\.db: .*No such file.*existing"):
         Store(tmp_path / "no" / "test.db")

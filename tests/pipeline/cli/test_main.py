@@ -40,7 +40,18 @@ OF_WORKERS = {
     "pipeline.documents.pdf",
     "pipeline.stages.render",
 }
-HEAVY = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "pymupdf",
+    "numpy",
+    "pydantic",
+    "yaml",
+    "tqdm",
+    "sqlite_utils",
+    "PIL",
+    "pebble",
+}
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
@@ -106,8 +117,9 @@ def test_openblas_gets_one_thread_however_the_command_is_started(started: str) -
     assert done.stdout == "1\n"
 
 
-def test_help_imports_nothing_heavy() -> None:
-    modules = imported_by("from pipeline.cli.main import main\nmain(['--help'])")
+@pytest.mark.parametrize("arguments", [["--help"], ["doctor", "--help"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    modules = imported_by(f"from pipeline.cli.main import main\nmain({arguments})")
     assert "click" in modules
     assert modules & HEAVY == set()
 
@@ -172,6 +184,7 @@ def test_run_prints_a_summary(
         (["status", "--db", "nowhere.db"], "nowhere.db"),
         (["export", "--db", "nowhere.db", "--format", "md"], "nowhere.db"),
         (["search", "word", "--db", "nowhere.db"], "nowhere.db"),
+        (["view", "--no-browser", "--db", "nowhere.db"], "nowhere.db: no such database"),
         (["eval", "--truth", "nowhere", "--db", "nowhere.db"], "nowhere"),
         (["no-such-command"], "no-such-command"),
         ([], "Usage"),

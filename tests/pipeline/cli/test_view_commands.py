@@ -71,12 +71,6 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "name another" in capsys.readouterr().err
 
 
-def test_a_missing_database_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["view", "--db", str(tmp_path / "none.db"), "--no-browser"]
-    assert main(arguments) == ExitCode.USAGE
-    assert "no such database" in capsys.readouterr().err
-
-
 def test_the_text_is_printed_and_no_database_stays(
     tmp_path: Path, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

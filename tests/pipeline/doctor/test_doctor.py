@@ -16,7 +16,7 @@ from pipeline.doctor.examination import Finding, examine, fail, note, ok, size
 from pipeline.doctor.run_checks import TEXT, sample_pdf
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT
-from tests.pipeline.cli.test_main import ROOT, imported_by
+from tests.pipeline.cli.test_main import ROOT
 
 STATES = {"ok  ", "FAIL", "note"}
 
@@ -30,11 +30,6 @@ def test_a_finding_is_a_line() -> None:
     assert fail("disk", "full", "free some").line() == "FAIL disk: full; free some"
     assert note("disk", "slow").line() == "note disk: slow"
     assert [size(number) for number in (0, 5 << 20, 3 << 29)] == ["0 MiB", "5 MiB", "1.5 GiB"]
-
-
-def test_help_needs_nothing_heavy() -> None:
-    heavy = {"torch", "transformers", "pymupdf", "numpy", "pydantic", "safetensors", "packaging", "pebble"}
-    assert imported_by("from pipeline.cli.main import main\nmain(['doctor', '--help'])") & heavy == set()
 
 
 def test_a_healthy_machine(

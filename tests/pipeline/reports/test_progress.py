@@ -19,21 +19,6 @@ FAILED = PageResult(
 )
 
 
-def test_a_bar_counts_pages_and_faults(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = io.StringIO()
-    with tqdm(file=screen, unit=" pages", total=0, ncols=120, mininterval=0) as bar:
-        progress = Bar(bar)
-        progress.pages_found(3)
-        progress.all_found()
-        progress.page_done(OK)
-        progress.page_done(FAILED)
-    last = screen.getvalue().split("\r")[-1]
-    assert "2/3" in last
-    assert "pages/s" in last
-    assert "ok=1, failed=1" in last
-    assert "a.pdf, page 7: failed: it is torn" in capsys.readouterr().err
-
-
 def test_a_doubtful_page_is_counted_as_such_and_not_as_failed(capsys: pytest.CaptureFixture[str]) -> None:
     doubtful = replace(OK, status="doubtful", doubt="handwriting, perhaps")
     screen, lines = io.StringIO(), Lines()

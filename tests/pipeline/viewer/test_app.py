@@ -14,7 +14,7 @@ from pipeline.viewer.access import Access
 from storage.database import open_for_reading
 from storage.export.rows import PageRow, export_rows
 from tests.pipeline.viewer.conftest import make_client, opened
-from tests.pipeline.viewer.shelf import HOSTILE, LETTER, Shelf
+from tests.pipeline.viewer.shelf import LETTER, Shelf
 from tests.storage.sample_records import a_page, a_run, rows
 
 WORD = re.compile(r'<span class="w ?(\w*)"(?: data-box="([\d ]+)")?(?: title="(\d+)%")?>([^<]*)</span>')
@@ -236,7 +236,3 @@ def test_a_database_that_is_gone_is_said(client: TestClient, shelf: Shelf) -> No
     answer = client.get("/")
     assert answer.status_code == 503
     assert "no such database" in answer.text
-
-
-def test_hostile_text_is_what_it_is_about() -> None:
-    assert "<script>" in HOSTILE

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from ocr.types import Block
 from storage.database import open_for_reading
-from storage.errors import DatabaseBusyError, DatabaseNotFoundError
 from storage.records.store import Store
 from storage.recovery.in_flight import Marker
 from storage.upkeep.audit import audit
@@ -194,14 +193,6 @@ def test_superseded_content_goes_where_asked_for(path: Path) -> None:
     # b's former content is still at another path; that it was at b's is known until that goes as well.
     assert rows(path, "SELECT path FROM superseded") == [("b.pdf",)]
     assert is_sound(path)
-
-
-def test_it_waits_for_no_run_and_makes_no_database(path: Path) -> None:
-    with pytest.raises(DatabaseNotFoundError):
-        prune(str(path))
-    assert not path.exists()
-    with Store(path), pytest.raises(DatabaseBusyError, match="in use by another run"):
-        prune(str(path))
 
 
 KILLED = """

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from storage.database import open_for_reading
-from storage.errors import DatabaseAccessError, DatabaseBusyError, DatabaseNotFoundError
+from storage.errors import DatabaseAccessError
 from storage.queries.search import search
 from storage.records.store import Store
 from storage.upkeep import vacuum as vacuuming
@@ -72,10 +72,3 @@ def test_it_says_what_room_it_needs(filled: Path, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(DatabaseAccessError, match=r"no room .* 1 MB free, \d+ MB are needed; free some"):
         vacuum(str(filled))
     assert filled.read_bytes() == content
-
-
-def test_it_waits_for_no_run_and_makes_no_database(path: Path) -> None:
-    with pytest.raises(DatabaseNotFoundError):
-        vacuum(str(path))
-    with Store(path), pytest.raises(DatabaseBusyError):
-        vacuum(str(path))
