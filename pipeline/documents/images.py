@@ -18,7 +18,6 @@ from PIL.TiffImagePlugin import TiffImageFile
 
 from encoders.views import UInt8Array
 from ocr.imaging import planes
-from pipeline.documents.damage import image_losses
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.rare_images import loaded, register_pam
 from pipeline.documents.sniff import Format
@@ -134,6 +133,8 @@ def drawn(
     Pixels and dots per inch as `read_frame` does. most_frames: the most that are one page, 0 where each is one of its
     own. Missing is a sentence, "" where nothing is. Raises: DocumentError, PageRenderError, OSError.
     """
+    from pipeline.documents.damage import image_losses  # with PyMuPDF: workers alone decode
+
     with image_losses.libtiff_words(image) as words:
         frames = read_frames(image, max_px, most_frames) if most_frames else None
         pixels, dpi = read_frame(image, index, max_px) if frames is None else (frames[0], None)
