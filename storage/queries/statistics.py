@@ -136,7 +136,6 @@ def _run_status(row: Row, alive: bool) -> RunStatus:
         row["state"] = "interrupted"  # killed, and no run has started since to record it
     if row["seconds"] is None:
         end = datetime.now(UTC).isoformat() if row["state"] == "running" else last_page_at
-        row["seconds"] = None
         if end is not None:
             span = datetime.fromisoformat(end) - datetime.fromisoformat(row["started_at"])
             row["seconds"] = max(span.total_seconds(), 0.0)
