@@ -65,16 +65,12 @@ class FrameRule:
         return self.most * self.packed, self.packed
 
 
-_RULES: dict[Version, FrameRule] = {
+# 2.5 is not made for videos.
+RULES: dict[Version, FrameRule] = {
     "2.6": FrameRule(most=64, fps=1),
     "4.0": FrameRule(most=64, fps=1),
     "4.5": FrameRule(most=180, fps=3, packed=3),
 }
-
-
-def frame_rule(version: Version) -> FrameRule | None:
-    """Returns the rule of a version; None for 2.5, which is not made for videos."""
-    return _RULES.get(version)
 
 
 def _spread(num: int, wanted: int) -> list[int]:
@@ -152,7 +148,7 @@ def video_slicing(config: Mapping[str, Any], packed: int | None = None) -> Video
 
     Raises: CheckpointError for values that make no sense.
     """
-    rule = frame_rule(version_of(config))
+    rule = RULES.get(version_of(config))
     if rule is None:
         return None
     return VideoSlicing(slicing=SlicingRule.from_json(config), frames=rule, packed=packed)

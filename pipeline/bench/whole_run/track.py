@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.bench.host_meter import HostMeter, HostUse
@@ -25,19 +25,16 @@ Stretch = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A moment of a run. at_s: time.perf_counter(). host: as measured last, at most half a second ago."""
+    """A moment of a run. at_s: time.perf_counter(). host: as measured last, at most half a second ago.
+
+    num_tokens, is_read: of the page that was stored then, if any was; a failed page was not read.
+    """
 
     at_s: float
     gpu: GpuMark
     host: HostUse
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored(Moment):
-    """The moment a page was stored. is_read: whether it was read; a failed page was not."""
-
-    num_tokens: int
-    is_read: bool
+    num_tokens: int = 0
+    is_read: bool = False
 
 
 class PageTrack(Silent):
@@ -46,21 +43,13 @@ class PageTrack(Silent):
     def __init__(self, host: HostMeter) -> None:
         self._host = host
         self.gpu: GpuMeter | None = None
-        self.pages: list[Stored] = []
+        self.pages: list[Moment] = []
         self.statuses: Counter[str] = Counter()
 
     def page_done(self, result: PageResult) -> None:
-        now = self.moment()
         self.statuses[result.status] += 1
-        self.pages.append(
-            Stored(
-                at_s=now.at_s,
-                gpu=now.gpu,
-                host=now.host,
-                num_tokens=result.num_tokens,
-                is_read=result.status not in _NOT_READ,
-            )
-        )
+        is_read = result.status not in _NOT_READ
+        self.pages.append(replace(self.moment(), num_tokens=result.num_tokens, is_read=is_read))
 
     @property
     def num_read(self) -> int:
@@ -87,7 +76,7 @@ class PageTrack(Silent):
             return None
         return self._stretch(self.pages[at_once - 1], self.pages[at_once:])
 
-    def _stretch(self, start: Moment, pages: Sequence[Stored]) -> Stretch | None:
+    def _stretch(self, start: Moment, pages: Sequence[Moment]) -> Stretch | None:
         num_read = sum(page.is_read for page in pages)
         if not num_read or pages[-1].at_s <= start.at_s:
             return None

@@ -3,7 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from ocr.families.minicpm.video_slicing import FrameRule, frame_rule
+from ocr.families.minicpm.versions import Version
+from ocr.families.minicpm.video_slicing import RULES, FrameRule
 
 
 def plain_spread(items: list[int], wanted: int) -> list[int]:
@@ -50,14 +51,11 @@ VIDEOS = [
 
 @pytest.mark.parametrize("video", VIDEOS)
 def test_frames_equal_the_published_examples(video: tuple[int, float]) -> None:
-    for version in ("2.6", "4.0"):
-        rule = frame_rule(version)
-        assert rule is not None
-        plan = rule.plan(*video)
+    versions: tuple[Version, ...] = ("2.6", "4.0")
+    for version in versions:
+        plan = RULES[version].plan(*video)
         assert (list(plan.indices), plan.groups) == (plain_frames_2_6(*video), ())
-    rule = frame_rule("4.5")
-    assert rule is not None
-    plan = rule.plan(*video)
+    plan = RULES["4.5"].plan(*video)
     if video[0] == 1:
         assert (plan.indices, plan.groups) == ((0,), ((0,),)), "where the example has no frame"
         return
@@ -79,7 +77,6 @@ def test_long_videos_are_packed() -> None:
     assert plans[60].groups[-1][-1] > 35900, "the ids count tenths of a second"
 
 
-def test_2_5_has_no_videos_and_no_video_is_empty() -> None:
-    assert frame_rule("2.5") is None
+def test_no_video_is_empty() -> None:
     with pytest.raises(ValueError, match="none to show"):
         FrameRule(most=64, fps=1).plan(0, 25.0)
