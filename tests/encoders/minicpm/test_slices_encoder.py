@@ -17,13 +17,6 @@ from tests.encoders.minicpm.tiny_vision import noise, tiny_parts
 NO_IMAGE = np.empty((3, 0, 0), np.uint8)
 
 
-def page(source: tuple[int, int], grid: tuple[int, int], slices: tuple[int, int] = (4, 4)) -> PageViews:
-    """Returns views of noise: a source image, and columns x rows slices."""
-    num = 0 if grid == (1, 1) else grid[0] * grid[1]
-    local = np.stack([noise(slices, 50 + seed).numpy() for seed in range(max(num, 1))])[:num]
-    return PageViews(global_view=noise(source, 7).numpy(), local_views=local, grid=grid)
-
-
 def video(num: int, groups: Sequence[Sequence[int]] = ()) -> FrameViews:
     frames = np.stack([noise((3, 5), seed).numpy() for seed in range(num)])
     return FrameViews(
@@ -37,21 +30,6 @@ def encoded(encoder: SlicesEncoder, views: PageViews) -> VisionTokens:
     outputs = [path.forward(path.collate([unit], encoder.device)) for unit in units]
     (tokens,) = encoder.assemble([views], {"slices": [outputs]})
     return tokens
-
-
-@pytest.mark.parametrize("version", ["2.5", "4.5"])
-def test_the_source_image_comes_first_then_slices_in_rows(version: str) -> None:
-    encoder, _, _, plain = tiny_parts(version)
-    Q = encoder.paths[0].least_tokens
-    views = page((3, 5), (2, 3))
-    tokens = encoded(encoder, views)
-    slices = [torch.from_numpy(view) for view in (views.global_view, *views.local_views)]
-    torch.testing.assert_close(tokens.tokens_TD, plain(slices).flatten(0, 1), rtol=0, atol=1e-5)
-    assert (tokens.num_local, tokens.grid) == (6 * Q, (2, 3))
-    assert tokens.note == Placeholders(num_queries=Q, grid=(2, 3))
-    whole = encoded(encoder, page((2, 8), (1, 1)))
-    assert (len(whole.tokens_TD), whole.num_local) == (Q, 0)
-    assert whole.note == Placeholders(num_queries=Q)
 
 
 @pytest.mark.parametrize(("version", "sets"), [("2.6", 5), ("4.5", 2)])

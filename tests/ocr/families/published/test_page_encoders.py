@@ -49,6 +49,14 @@ def encoded(
     return encoded_by(encoder, views, capture, settings)
 
 
+def assert_same(found: Sequence[VisionTokens], expected: Sequence[VisionTokens]) -> None:
+    for mine, its in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine.tokens_TD, its.tokens_TD, atol=1e-4, rtol=1e-4)
+        assert mine.note.inputs.keys() == its.note.inputs.keys()  # type: ignore[attr-defined]
+        for key, value in its.note.inputs.items():  # type: ignore[attr-defined]
+            assert torch.equal(mine.note.inputs[key], value)  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("capture", [None, Winning], ids=["eager", "replayed"])
 def test_tokens_are_those_of_its_own_class(
     reader: PublishedReader, capture: Callable[[], Capture] | None
@@ -60,11 +68,7 @@ def test_tokens_are_those_of_its_own_class(
     found, uses = encoded(encoder, views, capture and capture())
     assert uses == ({"eager"} if capture is None else {"hit"})
     assert len({len(tokens.tokens_TD) for tokens in found}) > 1
-    for mine, its in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine.tokens_TD, its.tokens_TD, atol=1e-4, rtol=1e-4)
-        assert mine.note.inputs.keys() == its.note.inputs.keys()  # type: ignore[attr-defined]
-        for key, value in its.note.inputs.items():  # type: ignore[attr-defined]
-            assert torch.equal(mine.note.inputs[key], value)  # type: ignore[attr-defined]
+    assert_same(found, expected)
     together, own = (
         joined([page.note.features for page in its])["pooler_output"]  # type: ignore[attr-defined]
         for its in (found, expected)
@@ -119,9 +123,7 @@ def test_tokens_of_tiles_are_those_of_its_own_class(
     found, uses = encoded(encoder, views, capture and capture(), max_items=2)
     assert uses == ({"eager"} if capture is None else {"hit"})
     assert [tokens.num_local > 0 for tokens in found] == [False, True, True]
-    for mine, its in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine.tokens_TD, its.tokens_TD, atol=1e-4, rtol=1e-4)
-        assert mine.note.inputs.keys() == its.note.inputs.keys()  # type: ignore[attr-defined]
+    assert_same(found, expected)
 
 
 def test_levels_that_it_would_take_otherwise_are_left_to_its_own_class(
