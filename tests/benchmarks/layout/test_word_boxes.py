@@ -1,10 +1,8 @@
 """The comparison counts what lies where, on pages whose words are known."""
 
 import random
-import shutil
 from pathlib import Path
 
-import pymupdf
 import pytest
 
 from ocr.types import Word
@@ -12,13 +10,10 @@ from tests.benchmarks.layout.erring_text import written
 from tests.benchmarks.layout.word_boxes import (
     erring_line,
     iou,
-    laid,
     layer,
     overlap_line,
     pages,
-    searchable_line,
     truth,
-    turned,
 )
 
 REPORT = Path(__file__).parents[2] / "samples" / "report.pdf"
@@ -39,31 +34,6 @@ def test_a_layer_lies_on_itself_and_a_shifted_one_does_not() -> None:
     assert float(line.split("median IoU ")[1].split()[0]) > 0.9
     away = [Word(text=word.text, box_px=(5000, 5000, 5010, 5010)) for word in found]
     assert "0.0% of the truth's" in overlap_line("away", iter([(words, away)]))
-
-
-@pytest.mark.parametrize(
-    ("degrees", "box"), [(0, (1, 2, 3, 5)), (90, (15, 1, 18, 3)), (180, (7, 15, 9, 18)), (270, (2, 7, 5, 9))]
-)
-def test_boxes_turn_with_the_page(degrees: int, box: tuple[float, ...]) -> None:
-    assert turned((1, 2, 3, 5), 10, 20, degrees) == box
-
-
-def test_a_page_is_laid_as_it_is_shown() -> None:
-    (_, page), *_ = pages([REPORT], 1)
-    content, shown = laid(page, random.Random(2))
-    with pymupdf.open("pdf", content) as made:
-        sheet = made[0]
-        found = {word[4]: pymupdf.Rect(word[:4]) * sheet.rotation_matrix for word in sheet.get_text("words")}
-        for text, box in shown[:5]:
-            assert text in found
-            assert sheet.rect.contains(pymupdf.Rect(box))
-
-
-@pytest.mark.skipif(
-    not (shutil.which("qpdf") and shutil.which("pdftotext")), reason="needs qpdf and poppler-utils"
-)
-def test_the_words_of_a_searchable_page_are_found() -> None:
-    assert "on 1 all words within 2 pt; 0 of" in searchable_line(list(pages([REPORT], 1)))
 
 
 def test_a_text_with_errors_keeps_the_boxes_of_its_words() -> None:

@@ -5,16 +5,11 @@ python -m tests.benchmarks.layout.word_boxes --pages 200 DOCUMENTS/*.pdf
 Pages are drawn and read line by line, as by `ocrbatch run --text-layer ignore`, and their text layers are extracted, as
 by `ocrbatch run`. A word of the truth, as MuPDF sees it, is matched with the word of the same text that overlaps it
 most. --model-text gives the words of a text with a page model's errors their boxes, as by `ocrbatch run` with another
-model. --searchable lays MuPDF's words under pictures of
-the pages, in any rotation and crop, and asks pdftotext.
+model.
 """
 
 import argparse
-import html
 import random
-import re
-import subprocess
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -30,16 +25,12 @@ from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from ocr.transcript.seen_words import boxes_among
 from ocr.types import Word
-from pipeline.documents.searchable.invisible_text import TextPage
-from pipeline.documents.searchable.searchable_pdf import searchable
 from pipeline.text_layer.page import judged
 from tests.benchmarks.layout.erring_text import written
 
 DPI = 200
 Box = tuple[float, float, float, float]
-NEAR_PT = 2.0
 NEAR = 0.3  # an overlap under which a box is hardly on its word
-_BBOX = re.compile(r'xMin="([-\d.]+)" yMin="([-\d.]+)" xMax="([-\d.]+)" yMax="([-\d.]+)">(.*?)</word>')
 
 
 def main() -> int:
@@ -48,13 +39,9 @@ def main() -> int:
     )
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--pages", type=int, default=200, help="how many, drawn at random")
-    parser.add_argument("--searchable", action="store_true")
     parser.add_argument("--model-text", action="store_true")
     args = parser.parse_args()
     chosen = list(pages(args.documents, args.pages))
-    if args.searchable:
-        print(searchable_line(chosen))
-        return 0
     reader = LineReader.load(find_directory("small") / LINES)
     if args.model_text:
         print(erring_line("beside lines read", chosen, lambda _, page: read(page, reader)))
@@ -167,70 +154,6 @@ def _says_something(word: str) -> bool:
     return any(map(str.isalnum, word))
 
 
-def searchable_line(chosen: Sequence[tuple[Any, Any]]) -> str:
-    """Returns a line on how many words pdftotext finds in searchable PDFs, each within NEAR_PT of its place."""
-    rng = random.Random(3)
-    num_words = num_missed = num_whole = num_sound = 0
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "page.pdf"
-        for _, page in chosen:
-            content, shown = laid(page, rng)
-            file.write_bytes(content)
-            checked = subprocess.run(["qpdf", "--check", file], capture_output=True, check=False)
-            said = subprocess.run(
-                ["pdftotext", "-cropbox", "-bbox", file, "-"], capture_output=True, text=True, check=True
-            ).stdout
-            found = defaultdict(list)
-            for *box, text in _BBOX.findall(said):
-                found[html.unescape(text)].append(tuple(map(float, box)))
-            missed = sum(
-                not any(
-                    max(abs(a - b) for a, b in zip(box, other, strict=True)) <= NEAR_PT
-                    for other in found[text]
-                )
-                for text, box in shown
-            )
-            num_words, num_missed = num_words + len(shown), num_missed + missed
-            num_whole, num_sound = num_whole + (not missed), num_sound + (checked.returncode == 0)
-    return (
-        f"searchable: {len(chosen)} pages, on {num_whole} all words within {NEAR_PT:g} pt; "
-        f"{num_missed} of {num_words} words missed; qpdf accepts {num_sound}"
-    )
-
-
-def laid(page: Any, rng: random.Random) -> tuple[bytes, list[tuple[str, Box]]]:
-    """Returns a searchable PDF of a picture of the page, and where its words are shown, in points."""
-    lies, rotation, is_cropped = (
-        rng.choice((0, 90, 180, 270)),
-        rng.choice((0, 90, 180, 270)),
-        rng.random() < 0.4,
-    )
-    words = [
-        (word[4], word[:4])
-        for word in page.get_text("words")
-        if word[2] - word[0] > 1 < word[3] - word[1] < 40
-    ]
-    width, height = page.rect.width, page.rect.height
-    wide, high = (height, width) if lies in (90, 270) else (width, height)
-    left, top = (10, 15) if is_cropped else (0, 0)
-    with pymupdf.open() as made:
-        sheet = made.new_page(width=wide + 2 * left, height=high + 2 * top)
-        place = (left, top, left + wide, top + high)
-        sheet.insert_image(place, pixmap=page.get_pixmap(dpi=DPI), rotate=-lies)
-        sheet.set_cropbox(place)
-        sheet.set_rotation(rotation)
-        scan = made.tobytes()
-    scale, shown = DPI / 72, (lies + rotation) % 360
-    text = TextPage(
-        page_index=0,
-        width_px=round(width * scale),
-        height_px=round(height * scale),
-        rotation_deg=-shown % 360,
-        words=[(word, tuple(side * scale for side in box)) for word, box in words],  # type: ignore[misc]
-    )
-    return searchable(scan, "PDF", [text]), [(word, turned(box, width, height, shown)) for word, box in words]
-
-
 def iou(a: Box, b: Box) -> float:
     """Returns the intersection over union of two boxes."""
     width = min(a[2], b[2]) - max(a[0], b[0])
@@ -238,16 +161,6 @@ def iou(a: Box, b: Box) -> float:
     shared = max(0.0, width) * max(0.0, height)
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
     return shared / (sum(areas) - shared) if shared else 0.0
-
-
-def turned(box: Sequence[float], width: float, height: float, degrees: int) -> Box:
-    """Returns a box on a page that was turned clockwise."""
-    corners = [
-        {0: (x, y), 90: (height - y, x), 180: (width - x, height - y), 270: (y, width - x)}[degrees]
-        for x, y in (box[:2], box[2:])
-    ]
-    (xa, ya), (xb, yb) = corners
-    return min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,9 @@
-"""Builds the evaluation set, and compares ocrbatch with Tesseract 5 on it:
-
-python -m tests.benchmarks.quality build DIR
-python -m tests.benchmarks.quality measure DIR
-
-The same for documents, texts and typefaces that nothing was trained on, and how much of them was after all:
+"""Builds the sets of documents, texts and typefaces that nothing was trained on, compares ocrbatch with Tesseract 5 on
+them, and tells how much of them was trained on after all:
 
 python -m tests.benchmarks.quality build-unseen DIR --mirrors MIRRORS
+python -m tests.benchmarks.quality measure DIR
 python -m tests.benchmarks.quality overlap DIR --training LIST_OR_FOLDER
-python -m tests.benchmarks.quality measure DIR --sets digital,composed,scans
 
 Needs Debian or Ubuntu: apt-get, dpkg-deb and tesseract-ocr with tesseract-ocr-eng.
 """
@@ -23,9 +19,7 @@ from tests.benchmarks.quality.readings import report
 from tests.benchmarks.quality.readings.measure import ENGINES, Options, measure
 from tests.benchmarks.quality.scoring.calibration import calibration_error, calibration_lines
 from tests.benchmarks.quality.scoring.summary import as_dict
-from tests.benchmarks.quality.sets import selection
-from tests.benchmarks.quality.sets.build import SETS, build
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import QualityError
 from tests.benchmarks.quality.sets.unseen import build as unseen
 from tests.benchmarks.quality.sets.unseen import overlap
 from tests.benchmarks.quality.sets.unseen.build import UNSEEN_SETS
@@ -34,20 +28,10 @@ from tests.benchmarks.quality.sets.unseen.build import UNSEEN_SETS
 def main() -> int:
     args = _parser().parse_args()
     try:
-        return {"build": _build, "build-unseen": _build_unseen, "overlap": _overlap, "measure": _measure}[
-            args.command
-        ](args)
+        return {"build-unseen": _build_unseen, "overlap": _overlap, "measure": _measure}[args.command](args)
     except (QualityError, CorpusError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-
-
-def _build(args: argparse.Namespace) -> int:
-    pages = selection.load()
-    count = build(pages, args.folder, args.cache or args.folder / "packages")
-    print(f"{count} pages in {args.folder}: {len(pages.text)} of {len(pages.documents)} documents, ", end="")
-    print(f"{len(pages.empty)} without text; sets {', '.join(SETS)}")
-    return 0
 
 
 def _build_unseen(args: argparse.Namespace) -> int:
@@ -70,7 +54,7 @@ def _overlap(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace) -> int:
     options = Options(
-        sets=_chosen(args.sets, (*SETS, *UNSEEN_SETS), "--sets"),
+        sets=_chosen(args.sets, UNSEEN_SETS, "--sets"),
         engines=_chosen(args.engines, ENGINES, "--engines"),
         model=args.model,
         limit=args.limit,
@@ -82,18 +66,18 @@ def _measure(args: argparse.Namespace) -> int:
     for set_name in options.sets:
         results = [measure(args.folder, set_name, engine, options) for engine in options.engines]
         summaries += [result.summary for result in results]
-        print(*report.set_lines([result.summary for result in results]), "", sep="\n")
-        table += [*report.markdown_lines([result.summary for result in results]), ""]
+        table += [*report.set_lines([result.summary for result in results]), ""]
         for result in results:
             if result.num_missing:
-                print(f"{result.summary.engine} has not read {result.num_missing} pages: counted as empty\n")
+                print(f"{result.summary.engine} has not read {result.num_missing} pages: counted as empty")
             if result.summary.engine == "ocrbatch":
-                print(*calibration_lines(set_name, result.scores), "", sep="\n")
+                table += [*calibration_lines(set_name, result.scores), ""]
                 ours += result.scores
             kept.append({**as_dict(result.summary, result.scores), "ece": calibration_error(result.scores)})
-    print(*report.cost_lines(summaries), "", *report.NOTES, sep="\n")
     if len(options.sets) > 1 and ours:
-        table += calibration_lines("all sets", ours)
+        table += [*calibration_lines("all sets", ours), ""]
+    table += [*report.cost_lines(summaries), "", *report.NOTES]
+    print(*table, sep="\n")
     if args.markdown is not None:
         args.markdown.write_text("\n".join(table) + "\n", encoding="utf-8")
     if args.json is not None:
@@ -110,18 +94,14 @@ def _chosen(value: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
 
 def _stored(value: str) -> tuple[str, Path]:
     set_name, equals, file = value.partition("=")
-    if not equals or set_name not in (*SETS, *UNSEEN_SETS):
-        known = ", ".join((*SETS, *UNSEEN_SETS))
-        raise QualityError(f"--reading {value}: write SET=FILE with SET one of {known}")
+    if not equals or set_name not in UNSEEN_SETS:
+        raise QualityError(f"--reading {value}: write SET=FILE with SET one of {', '.join(UNSEEN_SETS)}")
     return set_name, Path(file)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.quality", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("build", help="download the packages and render the set into DIR")
-    one.add_argument("folder", type=Path, metavar="DIR")
-    one.add_argument("--cache", type=Path, help="where packages are kept (default: DIR/packages)")
     unseen_set = commands.add_parser("build-unseen", help="build the sets that nothing was trained on")
     unseen_set.add_argument("folder", type=Path, metavar="DIR")
     unseen_set.add_argument("--mirrors", type=Path, required=True, help="git copies: MIRRORS/owner+name/repo")
@@ -138,11 +118,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     two = commands.add_parser("measure", help="read the set with both engines and print the figures")
     two.add_argument("folder", type=Path, metavar="DIR")
-    two.add_argument("--sets", default=",".join(SETS), help=f"default: {','.join(SETS)}")
+    two.add_argument("--sets", default=",".join(UNSEEN_SETS), help=f"default: {','.join(UNSEEN_SETS)}")
     two.add_argument("--engines", default=",".join(ENGINES), help=f"default: {','.join(ENGINES)}")
     two.add_argument("--model", default="small", help="ocrbatch's model (default: small)")
     two.add_argument("--limit", type=int, help="at most so many pages of a set, spread over it")
-    two.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables of kinds there")
+    two.add_argument("--markdown", type=Path, metavar="FILE", help="write the tables there")
     two.add_argument("--json", type=Path, metavar="FILE", help="write all figures and pages there")
     two.add_argument(
         "--reading", action="append", default=[], metavar="SET=DB", help="score this database of ocrbatch"

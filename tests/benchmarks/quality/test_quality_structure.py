@@ -1,43 +1,46 @@
+"""The figures of structure stand for each genre, those of order for each kind of page of a set."""
+
+import json
 from pathlib import Path
 
-from ocr.training.structure.composed_lines import LinePage, LineSource
-from ocr.training.structure.true_lines import ROLES, Place, TrueLine
-from tests.benchmarks.quality.structure import as_text, lined_pages, report
+import pytest
+from PIL import Image, ImageDraw, ImageFont
+
+from ocr.line_reader.structure_network import shipped
+from ocr.training.structure.composed_lines import LineSource
+from tests.benchmarks.quality.structure import lined_pages, main, report
 from tests.ocr.training.sources import make_corpus
 
 
-def _line(text: str, x: float, base: float, order: int, place: Place) -> TrueLine:
-    width = 5.0 * len(text)
-    ends = [(x + 5.0 * at, x + 5.0 * (at + len(word))) for at, word in _words(text)]
-    return TrueLine(
-        text=text, x0=x, x1=x + width, base=base, size=10.0, words=tuple(ends), place=place, order=order
-    )
-
-
-def _words(text: str) -> list[tuple[int, str]]:
-    at, found = 0, []
-    for word in text.split(" "):
-        found.append((at, word))
-        at += len(word) + 1
-    return found
-
-
-def test_a_run_reads_two_columns_one_after_the_other() -> None:
-    words = "some words of a column that goes on"
-    lines = [
-        _line(words, x, 100.0 + 12 * row, 20 * column + row, Place(column, ROLES.index("text")))
-        for column, x in enumerate((50.0, 300.0))
-        for row in range(20)
-    ]
-    said = as_text(LinePage(genre="paper", width_pt=600, height_pt=800, lines=tuple(lines)))
-    assert said.order.tolist() == list(range(40))
-    assert len(set(said.blocks.tolist())) == 2
-
-
-def test_figures_stand_for_each_genre_and_for_those_held_out(tmp_path: Path) -> None:
+def test_figures_stand_for_each_genre_and_for_all(tmp_path: Path) -> None:
     source = LineSource(make_corpus(tmp_path / "data"))
-    shown = list(report(lined_pages(source), {"run": as_text}, 12))
-    assert shown[0].split()[:3] == ["genre", "by", "pages"]
-    groups = {line[:16].strip() for line in shown[1:-1]}
-    assert {"all", "all trained on"} <= groups
+    shown = list(report(lined_pages(source), shipped(), 12))
+    assert shown[0].split()[:3] == ["genre", "pages", "moved"]
+    assert next(line.split()[1] for line in shown if line.startswith("all ")) == "12"
     assert "CPU ms a page" in shown[-1]
+
+
+def test_order_is_told_by_kind_and_lines_are_read_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [("Harbour and river", 90), ("Garden and winter", 160)]
+    picture = Image.new("L", (700, 260), 255)
+    for text, y in words:
+        ImageDraw.Draw(picture).text((60, y), text, font=ImageFont.load_default(34))
+    for name, lines in (("a", words), ("b", words[::-1])):
+        (tmp_path / "scans").mkdir(exist_ok=True)
+        picture.save(tmp_path / "scans" / f"{name}.png")
+        (tmp_path / "truth" / f"{name}.png").mkdir(parents=True)
+        (tmp_path / "truth" / f"{name}.png" / "1.txt").write_text("\n".join(text for text, _ in lines))
+    entries = {
+        name: {"category": kind, "handwriting": kind == "handwriting", "any_case": False}
+        for name, kind in (("a", "book"), ("b", "handwriting"))
+    }
+    (tmp_path / "manifest.json").write_text(json.dumps({"pages": entries}))
+    assert main(["order", str(tmp_path), "--sets", "scans"]) == 0
+    told = capsys.readouterr().out
+    assert [line.split()[1] for line in told.splitlines()] == ["all", "book", "handwriting"]
+    assert "scans all                       1 pages       35 characters    0.00% otherwise" in told
+    assert len(list((tmp_path / "lines").iterdir())) == 2
+    assert main(["order", str(tmp_path), "--sets", "scans"]) == 0
+    assert capsys.readouterr().out == told

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from tests.faults.doubt import layer_pages, lost_pictures, print_pages
-from tests.faults.statuses import damaged, faint, handwriting, ordinary, patterns, scripts
+from tests.faults.statuses import damaged, faint, handwriting, ordinary, patterns, photographs, scripts
 from tests.faults.statuses.pages import MadePage, Workshop
 
 Kind = Callable[[Workshop], Iterator[MadePage]]
@@ -17,6 +17,7 @@ KINDS: Mapping[str, Kind] = {
     "letterhead": handwriting.letterheads,
     "mirrored": scripts.mirrored,
     "pattern": patterns.patterns,
+    "photograph": photographs.photographs,
     "half_lost": damaged.half_lost,
     "whole_picture": damaged.whole,
     "layer": layer_pages.pages,

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 import pymupdf
 from PIL import Image
 
-from tests.benchmarks.quality.sets.build import document_bytes
 from tests.benchmarks.quality.sets.unseen import build as unseen
 from tests.benchmarks.quality.sets.unseen.composed.invented import Invented
 from tests.benchmarks.quality.sets.unseen.composed.kinds import KINDS, compose
@@ -41,9 +40,11 @@ def composed(shop: Workshop) -> Iterator[MadePage]:
 def documents(shop: Workshop) -> Iterator[MadePage]:
     """Yields pages of PDFs of packages as pictures: manuals, papers, tables, books."""
     pymupdf.TOOLS.mupdf_display_errors(False)
-    for number, path in enumerate(unseen.digital_documents()):
-        package, _, name = path.partition("/")
-        with pymupdf.open(stream=document_bytes(shop.root(package) / name), filetype="pdf") as document:
+    listed = dict.fromkeys((package, name) for _, package, name, _ in unseen.digital_pages())
+    for number, (package, name) in enumerate(listed):
+        with pymupdf.open(
+            stream=unseen.document_bytes(shop.root(package) / name), filetype="pdf"
+        ) as document:
             for part in range(1, _PER_DOCUMENT + 1):
                 index, dpi = document.page_count * part // (_PER_DOCUMENT + 1), _DPI[(number + part) // 2 % 2]
                 if len(document[index].get_text()) < 400:

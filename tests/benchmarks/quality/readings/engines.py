@@ -16,7 +16,7 @@ from storage.export.rows import export_rows
 from storage.queries.statistics import runs
 from tests.benchmarks.quality.readings import costs
 from tests.benchmarks.quality.readings.costs import Cost
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import QualityError
 
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1", "MKL_NUM_THREADS": "1"}
 

@@ -9,9 +9,7 @@ from tests.benchmarks.quality.readings import engines
 from tests.benchmarks.quality.readings.engines import Reading, SetReading
 from tests.benchmarks.quality.scoring.scores import Score, score
 from tests.benchmarks.quality.scoring.summary import SetSummary, summarise
-from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH
-from tests.benchmarks.quality.sets.selection import QualityError
-from tests.benchmarks.quality.sets.unseen.build import UNSEEN_SETS
+from tests.benchmarks.quality.sets.layout import MANIFEST, TRUTH, QualityError
 
 ENGINES = ("ocrbatch", "tesseract")
 _UNREAD = Reading(text="", status="missing")
@@ -49,7 +47,7 @@ def measure(folder: Path, set_name: str, engine: str, options: Options) -> Measu
     pictures = spread(sorted(path for path in (folder / set_name).glob("*") if path.is_file()), options.limit)
     if not pictures:
         raise QualityError(
-            f"{folder / set_name} holds no pages: python -m tests.benchmarks.quality {_command(set_name)} {folder}"
+            f"{folder / set_name} holds no pages: python -m tests.benchmarks.quality build-unseen {folder}"
         )
     reading = _read(pictures, set_name, engine, options)
     pages = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["pages"]
@@ -83,7 +81,3 @@ def _read(pictures: Sequence[Path], set_name: str, engine: str, options: Options
     if set_name in options.stored:
         return engines.stored(options.stored[set_name])
     return engines.ocrbatch(pictures, options.model)
-
-
-def _command(set_name: str) -> str:
-    return "build-unseen" if set_name in UNSEEN_SETS else "build"

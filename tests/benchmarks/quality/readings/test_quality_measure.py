@@ -13,7 +13,7 @@ from tests.benchmarks.quality.readings import costs
 from tests.benchmarks.quality.readings.engines import stored, tesseract
 from tests.benchmarks.quality.readings.measure import Options, measure, spread
 from tests.benchmarks.quality.scoring.calibration import calibration_error
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import QualityError
 from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 
 _BURN = "import time; end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
@@ -43,11 +43,11 @@ def test_peak_memory_adds_up_processes_that_live_together(tmp_path: Path) -> Non
 def quality_set(tmp_path: Path) -> Path:
     folder = tmp_path / "set"
     pages = {"prose-a-1": "some text", "code-b-2": "x = 1", "empty-c-1": ""}
-    (folder / "200dpi").mkdir(parents=True)
+    (folder / "digital").mkdir(parents=True)
     for number, (name, text) in enumerate(pages.items()):
         (folder / "truth" / f"{name}.png").mkdir(parents=True)
         (folder / "truth" / f"{name}.png" / "1.txt").write_text(text, encoding="utf-8")
-        Image.new("L", (8, 8 + number), 255).save(folder / "200dpi" / f"{name}.png")
+        Image.new("L", (8, 8 + number), 255).save(folder / "digital" / f"{name}.png")
     categories = {name: {"category": name.split("-")[0]} for name in pages}
     (folder / "manifest.json").write_text(json.dumps({"pages": categories}), encoding="utf-8")
     return folder
@@ -68,12 +68,11 @@ def fake_tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_tesseract_is_scored_and_its_answers_are_kept(
     quality_set: Path, fake_tesseract: Path, tmp_path: Path
 ) -> None:
-    options = Options(sets=("200dpi",), stored={}, cache=tmp_path / "cache")
-    first = measure(quality_set, "200dpi", "tesseract", options)
-    again = measure(quality_set, "200dpi", "tesseract", options)
+    options = Options(sets=("digital",), stored={}, cache=tmp_path / "cache")
+    first = measure(quality_set, "digital", "tesseract", options)
+    again = measure(quality_set, "digital", "tesseract", options)
     assert fake_tesseract.read_text().split() == ["1", "1", "1"]  # one thread each, and not once more
     assert {row.category: row.cer for row in first.summary.rows}["prose"] == 0.0
-    assert first.summary.num_invented == 1
     assert again.summary == first.summary
 
 
@@ -87,11 +86,11 @@ def test_a_database_is_scored_and_pages_it_lacks_count_as_empty(quality_set: Pat
     database = tmp_path / "read.db"
     with Store(database) as store:
         run_id = store.start_run(a_run())
-        store.record_file(run_id, a_file("elsewhere/200dpi/prose-a-1.png", kind="image", num_pages=1))
+        store.record_file(run_id, a_file("elsewhere/digital/prose-a-1.png", kind="image", num_pages=1))
         store.record_page(run_id, a_page("some text", settings_hash=SETTINGS, confidence=0.75))
     assert stored(database).pages["prose-a-1"].confidence == 0.75
-    options = Options(sets=("200dpi",), stored={"200dpi": database})
-    result = measure(quality_set, "200dpi", "ocrbatch", options)
+    options = Options(sets=("digital",), stored={"digital": database})
+    result = measure(quality_set, "digital", "ocrbatch", options)
     rows = {row.category: row for row in result.summary.rows}
     assert (rows["prose"].cer, rows["code"].cer) == (0.0, 1.0)
     assert result.num_missing == 2
@@ -106,4 +105,4 @@ def test_a_limit_is_spread_over_the_set() -> None:
 
 def test_a_set_that_was_not_built_is_explained(tmp_path: Path) -> None:
     with pytest.raises(QualityError, match="build"):
-        measure(tmp_path, "200dpi", "tesseract", Options(sets=("200dpi",), stored={}))
+        measure(tmp_path, "digital", "tesseract", Options(sets=("digital",), stored={}))

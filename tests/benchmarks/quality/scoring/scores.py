@@ -1,20 +1,11 @@
-"""Scores one reading: errors, words found in any order, skipped paragraphs and loops."""
+"""Scores one reading: errors, and words found in any order."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from rapidfuzz.distance import Levenshtein
-
-from pipeline.evaluate import Edits, character_edits, normalise, word_edits
+from pipeline.evaluate import Edits, character_edits, normalise
 from tests.benchmarks.quality.readings.engines import Reading
-from tests.benchmarks.quality.scoring.order import line_tau
-
-SKIP = 80  # truth characters missing in a row
-LOOP = 200  # characters in a row that the truth lacks
-_ANCHOR = 8  # agreement shorter than this, inside a disagreement, is chance
-_MOVED = 0.6  # a run with this share of its words in another place was moved
 
 _FOLDED = str.maketrans(
     {
@@ -52,13 +43,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """The score of a page. folded: errors with similar punctuation taken as equal.
-
-    num_invented: non-space characters read. num_skips: runs of at least SKIP truth characters that the reading lacks,
-    there and elsewhere. num_loops: runs of at least LOOP characters that the truth lacks, there and elsewhere, and one
-    for the status "repeated". Both on folded texts: a row of dots is no paragraph. tau: Kendall's of the lines' order,
-    if enough were found.
-    """
+    """The score of a page. folded: errors with similar punctuation taken as equal."""
 
     name: str
     category: str
@@ -66,16 +51,7 @@ class Score:
     confidence: float | None
     characters: Edits
     folded: Edits
-    words: Edits
     bag: Words
-    num_skips: int
-    num_loops: int
-    num_invented: int
-    tau: float | None
-
-    @property
-    def broken(self) -> bool:
-        return bool(self.num_skips or self.num_loops)
 
 
 def score(name: str, category: str, truth: str, reading: Reading, *, any_case: bool = False) -> Score:
@@ -83,23 +59,17 @@ def score(name: str, category: str, truth: str, reading: Reading, *, any_case: b
 
     Lines that are nothing but a typed rule are no text, neither in the truth nor in the reading.
     """
-    truth, reading = _RULES.sub("", truth), replace(reading, text=_RULES.sub("", reading.text))
+    truth, text = (_RULES.sub("", each) for each in (truth, reading.text))
     if any_case:
-        truth, reading = truth.lower(), replace(reading, text=reading.text.lower())
-    skips, loops = _breaks(normalise(fold(truth)), normalise(fold(reading.text)))
+        truth, text = truth.lower(), text.lower()
     return Score(
         name=name,
         category=category,
         status=reading.status,
         confidence=reading.confidence,
-        characters=character_edits(truth, reading.text),
-        folded=character_edits(fold(truth), fold(reading.text)),
-        words=word_edits(truth, reading.text),
-        bag=_bag(truth, reading.text),
-        num_skips=skips,
-        num_loops=loops + (reading.status == "repeated"),
-        num_invented=len("".join(reading.text.split())) if not truth.strip() else 0,
-        tau=line_tau(fold(truth), fold(reading.text)),
+        characters=character_edits(truth, text),
+        folded=character_edits(fold(truth), fold(text)),
+        bag=_bag(truth, text),
     )
 
 
@@ -116,37 +86,3 @@ def _bag(truth: str, text: str) -> Words:
     wanted, found = Counter(normalise(truth).split()), Counter(normalise(text).split())
     shared = (wanted & found).total()
     return Words(shared=shared, in_truth=wanted.total(), in_text=found.total())
-
-
-def _breaks(truth: str, text: str) -> tuple[int, int]:
-    """Returns skips and loops. Text that one place lacks and another has in excess was moved, not lost."""
-    differences = list(_differences(truth, text))
-    lost = [wanted for wanted, got in differences if len(wanted) - len(got) >= SKIP]
-    added = [got for wanted, got in differences if len(got) - len(wanted) >= LOOP]
-    all_lost = " ".join(wanted for wanted, _ in differences)
-    all_added = " ".join(got for _, got in differences)
-    skips = sum(1 for run in lost if not _is_in(run, all_added))
-    loops = sum(1 for run in added if not _is_in(run, all_lost))
-    return skips, loops
-
-
-def _is_in(run: str, other: str) -> bool:
-    """Returns whether most of the run's words, weighted by length, are among the other's, in any order."""
-    words = Counter(run.split())
-    shared = words & Counter(other.split())
-    return _length(shared) >= _MOVED * _length(words)
-
-
-def _length(words: Counter[str]) -> int:
-    return sum(len(word) * count for word, count in words.items())
-
-
-def _differences(truth: str, text: str) -> Iterator[tuple[str, str]]:
-    """Yields (truth, reading) of the stretches between agreements of at least _ANCHOR characters."""
-    truth_start = text_start = 0
-    for block in Levenshtein.opcodes(truth, text).as_matching_blocks():
-        if block.size and block.size < _ANCHOR:
-            continue
-        if block.a > truth_start or block.b > text_start:
-            yield truth[truth_start : block.a], text[text_start : block.b]
-        truth_start, text_start = block.a + block.size, block.b + block.size

@@ -4,6 +4,7 @@ DIR/digital, DIR/composed and DIR/scans hold the pictures, DIR/truth/<picture>/1
 where each comes from. Repositories are read from bare git copies: MIRRORS/owner+name/repo.
 """
 
+import gzip
 import hashlib
 import io
 import json
@@ -15,14 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pymupdf
 import yaml
 from PIL import Image
 
 from ocr.training.corpus.packages import Package, download
 from ocr.training.pages.page_truth import Sheet, extract
-from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH, as_grey, document_bytes
-from tests.benchmarks.quality.sets.selection import HANDWRITING, QualityError
+from tests.benchmarks.quality.sets.layout import HANDWRITING, MANIFEST, TRUTH, QualityError
 from tests.benchmarks.quality.sets.unseen.composed import faces, prose
 from tests.benchmarks.quality.sets.unseen.composed.kinds import KINDS, compose
 from tests.benchmarks.quality.sets.unseen.composed.workshop import Material
@@ -90,15 +91,17 @@ def build(folder: Path, mirrors: Path, cache: Path, sets: tuple[str, ...] = UNSE
 
 def packages() -> tuple[str, ...]:
     """Returns the packages that the sets are made of: nothing of them may be trained on, save their `heldout` faces."""
-    listed = (line.partition("/")[0] for lines in _table("digital").values() for line in lines)
+    listed = (package for _, package, _, _ in digital_pages())
     return tuple(sorted({*listed, *_PHOTOGRAPHS, *(face.package for face in faces.load())}))
 
 
-def digital_documents() -> tuple[str, ...]:
-    """Returns the documents that digital pages are of: "package/path below its root"."""
-    return tuple(
-        dict.fromkeys(line.rpartition(":")[0] for lines in _table("digital").values() for line in lines)
-    )
+def digital_pages() -> Iterator[tuple[str, str, str, int]]:
+    """Yields kind, package, document below its root, and 1-based number of each digital page."""
+    for kind, lines in _table("digital").items():
+        for line in lines:
+            package, _, rest = line.partition("/")
+            path, _, number = rest.rpartition(":")
+            yield kind, package, path, int(number)
 
 
 def material(mirrors: Path, cache: Path) -> Material:
@@ -126,27 +129,23 @@ def source_packages(packages: Iterable[str]) -> dict[str, str]:
 
 def _digital_pages(cache: Path) -> Iterator[BuiltPage]:
     pymupdf.TOOLS.mupdf_display_errors(False)
-    table = _table("digital")
-    found = download({line.partition("/")[0] for lines in table.values() for line in lines}, cache)
+    found = download({package for _, package, _, _ in digital_pages()}, cache)
     sources = source_packages(found)
-    for kind, lines in table.items():
-        for line in lines:
-            package, _, rest = line.partition("/")
-            path, _, number = rest.rpartition(":")
-            picture, truth = _pdf_page(document_bytes(found[package].root / path), int(number))
-            yield BuiltPage(
-                set_name=DIGITAL,
-                category=kind,
-                suffix=".png",
-                picture=picture,
-                truth=truth,
-                source=Source(
-                    document=f"{path}:{number}",
-                    licence=found[package].licence,
-                    package=package,
-                    source_package=sources[package],
-                ),
-            )
+    for kind, package, path, number in digital_pages():
+        picture, truth = _pdf_page(document_bytes(found[package].root / path), number)
+        yield BuiltPage(
+            set_name=DIGITAL,
+            category=kind,
+            suffix=".png",
+            picture=picture,
+            truth=truth,
+            source=Source(
+                document=f"{path}:{number}",
+                licence=found[package].licence,
+                package=package,
+                source_package=sources[package],
+            ),
+        )
 
 
 def _pdf_page(content: bytes, number: int) -> tuple[bytes, str]:
@@ -239,6 +238,21 @@ def _photographs(roots: dict[str, Path]) -> list[Path]:
         file for name in _PHOTOGRAPHS for file in roots[name].rglob("*") if file.suffix in (".jpg", ".webp")
     )
     return sorted(file for file in files if file.stat().st_size > 60_000)
+
+
+def document_bytes(file: Path) -> bytes:
+    """Returns the content of a package's document, unpacked. Raises QualityError where the file is missing."""
+    if not file.is_file():
+        raise QualityError(f"{file}: the package has no such file; is it another version?")
+    return gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+
+
+def as_grey(image: Image.Image) -> Image.Image:
+    """Returns the picture in grey if no pixel has a colour, else as it is."""
+    if image.mode != "RGB":
+        return image
+    pixels = np.asarray(image)
+    return image.convert("L") if (pixels == pixels[..., :1]).all() else image
 
 
 def _png(image: Image.Image, dpi: tuple[float, float]) -> bytes:

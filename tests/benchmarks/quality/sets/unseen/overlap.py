@@ -11,8 +11,7 @@ from typing import Any
 import pymupdf
 import yaml
 
-from tests.benchmarks.quality.sets.build import MANIFEST, TRUTH
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import MANIFEST, TRUTH, QualityError
 from tests.benchmarks.quality.sets.unseen.build import source_packages
 
 SHINGLE = 8  # words in a row

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import QualityError
 
 _PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff")
 _HANDWRITTEN = "~~~"  # tapuscorpus: a word that is not typed

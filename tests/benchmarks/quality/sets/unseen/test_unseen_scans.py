@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.quality.sets.selection import QualityError
+from tests.benchmarks.quality.sets.layout import QualityError
 from tests.benchmarks.quality.sets.unseen.scans import Mirror, in_rows, page_text, text_lines
 
 _LONG = "long enough to be counted as a page of its own, as it has more than eighty characters in it"

@@ -7,8 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFilter
 
-from tests.benchmarks.quality.sets import wear
-
 _Field = npt.NDArray[np.float32]
 
 
@@ -139,8 +137,7 @@ def telephone(page: Image.Image, rng: random.Random) -> Image.Image:
     )
     image = image.filter(ImageFilter.GaussianBlur(rng.uniform(0.5, 1.3)))
     numbers = np.random.default_rng(rng.randrange(2**32))
-    pixels = np.asarray(image, np.float32)
-    pixels = wear.uneven_light(pixels, numbers, pixels)
+    pixels = _uneven_light(np.asarray(image, np.float32), numbers)
     pixels = pixels * np.array([1.0, rng.uniform(0.94, 1), rng.uniform(0.82, 1)], np.float32)
     return jpeg(_image(_grain(_image(pixels), rng, rng.uniform(2, 7))), rng.randint(55, 80))
 
@@ -181,6 +178,17 @@ def _punch(page: Image.Image, rng: random.Random) -> None:
     for share in (0.36, 0.63):
         x, y = round(page.width * 0.045), round(page.height * share)
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), fill=(rng.randint(5, 60),) * 3)
+
+
+def _uneven_light(page: _Field, rng: np.random.Generator) -> _Field:
+    """Adds a shadow from one side or corner: down to 45 to 70% of the light."""
+    height, width = page.shape[:2]
+    y, x = np.mgrid[0:height, 0:width].astype(np.float32)
+    angle = rng.uniform(0, 2 * np.pi)
+    along = np.cos(angle) * (x / width - 0.5) + np.sin(angle) * (y / height - 0.5)
+    ramp = (along - along.min()) / (along.max() - along.min())
+    light = 1 - (1 - rng.uniform(0.45, 0.7)) * ramp ** rng.uniform(1.0, 2.5)
+    return np.clip(page * light[..., None].astype(np.float32), 0, 255).astype(np.float32)
 
 
 def _wood(rng: random.Random) -> tuple[int, int, int]:
