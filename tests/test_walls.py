@@ -24,7 +24,7 @@ FORBIDDEN = {
     "encoders-rooms": ("encoders/attention/switch.py", "import encoders.deepseek.sam"),
     "storage-rooms": ("storage/database.py", "import storage.export.formats"),
     "torch-free": ("pipeline/documents/sniff.py", "import torch"),
-    "training": ("pipeline/verify.py", "import ocr.training.heldout"),
+    "training": ("pipeline/verify.py", "import ocr.training.line_orientation"),
 }
 
 

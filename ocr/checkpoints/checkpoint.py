@@ -183,8 +183,8 @@ def _calibration(directory: Path) -> Calibration | None:
     found = Calibration.read(path)
     if gone := sorted(_OF_CHARACTER_HEAD & {*found.page.weights, *found.block.weights}):
         raise CheckpointError(
-            f"{path} was fitted with signals of a character head ({', '.join(gone)}), which is not read any more; fit "
-            "it again with `python -m ocr.training.calibrate` in a checkout, or delete it to do without"
+            f"{path} was fitted with signals of a character head ({', '.join(gone)}), which is not read any more; "
+            "delete it to do without"
         )
     return found
 

@@ -71,8 +71,8 @@ class Calibration:
             return cls(page=_curve(data["page"]), block=_curve(data["block"]))
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise CheckpointError(
-                f"{path} holds no calibration ({type(error).__name__}: {error}); fetch it again, fit it with "
-                "`python -m ocr.training.calibrate` in a checkout, or delete it to do without"
+                f"{path} holds no calibration ({type(error).__name__}: {error}); fetch it again, or "
+                "delete it to do without"
             ) from error
 
     def to_json(self) -> dict[str, Any]:

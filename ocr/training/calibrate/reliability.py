@@ -97,12 +97,11 @@ class Rated:
 class Reading:
     """One page, or one block, of `group`, the page's number.
 
-    raw: the uncalibrated confidence. kind: of the page, from the start of its name.
+    raw: the uncalibrated confidence.
     """
 
     rated: Rated
     raw: float
-    kind: str
     is_page: bool
 
 
@@ -162,17 +161,15 @@ def report(readings: Sequence[Reading]) -> Iterator[str]:
         rated = [reading.rated for reading in chosen]
         accuracy, weight = [item.accuracy for item in rated], [item.weight for item in rated]
         yield f"{len(rated)} {name}"
-        for kind, confidence in (
+        for name, confidence in (
             ("uncalibrated", [reading.raw for reading in chosen]),
             ("calibrated", cross_validated(rated)),
         ):
             error = expected_error(confidence, accuracy, weight)
             order = rank_correlation(confidence, accuracy)
-            yield f"{kind}: expected calibration error {error:.1%}, rank correlation {order:.2f}"
+            yield f"{name}: expected calibration error {error:.1%}, rank correlation {order:.2f}"
         yield from table(confidence, accuracy, weight)
         yield ""
-    invented = sum(reading.is_page and reading.kind == "empty" for reading in readings)
-    yield f"pages without text that were given some: {invented}"
 
 
 def expected_error(

@@ -27,7 +27,11 @@ def test_the_fitted_curves_are_the_reader_s(
         shutil.copyfile(TESTS / "samples" / "letter.png", tmp_path / "pages" / name)
         (tmp_path / "truth" / name).mkdir(parents=True)
         shutil.copyfile(TESTS / "truth" / "letter.png" / "1.txt", tmp_path / "truth" / name / "1.txt")
-    monkeypatch.setattr(sys, "argv", ["line_calibration", str(tmp_path), "--reader", str(folder)])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["calibration", *map(str, (tmp_path / "pages", tmp_path / "truth")), "--reader", str(folder)],
+    )
     line_calibration.main()
     assert "6 pages" in capsys.readouterr().out
     calibration = LineReader.load(folder).calibration

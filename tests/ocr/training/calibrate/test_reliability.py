@@ -1,13 +1,16 @@
 import math
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from rapidfuzz.distance import Levenshtein
 
 from ocr.training.calibrate.reliability import (
     Rated,
+    Reading,
     block_accuracies,
+    calibrate,
     cross_validated,
     expected_error,
     fit,
@@ -15,6 +18,7 @@ from ocr.training.calibrate.reliability import (
     rank_correlation,
     table,
 )
+from ocr.transcript.confidence import Calibration
 
 
 def drawn(count: int, seed: int = 0) -> list[Rated]:
@@ -68,6 +72,18 @@ def test_heavy_items_count_more() -> None:
 def test_rank_correlation() -> None:
     assert rank_correlation([0.1, 0.5, 0.7], [0.3, 0.4, 0.9]) == pytest.approx(1)
     assert rank_correlation([0.1, 0.5, 0.7], [0.9, 0.4, 0.3]) == pytest.approx(-1)
+
+
+def test_what_was_read_is_fitted_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    both = ((item, is_page) for item in drawn(60) for is_page in (True, False))
+    calibrate([Reading(rated=item, raw=0.99, is_page=is_page) for item, is_page in both], tmp_path)
+    curve = Calibration.read(tmp_path / "confidence.json").page
+    sure, doubtful = (curve({"doubt": doubt, "noise": 0.5, "praise": 0.5}) for doubt in (0.0, 3.0))
+    assert sure == pytest.approx(0.95, abs=0.05)
+    assert doubtful == pytest.approx(0.18, abs=0.1)
+    told = capsys.readouterr().out
+    assert told.startswith("60 pages\nuncalibrated: expected calibration error ")
+    assert "60 blocks, weighted by their characters" in told
 
 
 def test_a_page_is_compared_as_a_whole() -> None:
