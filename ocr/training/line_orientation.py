@@ -81,7 +81,7 @@ class Network(nn.Module):
 
 def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
     """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text."""
-    source = PageSource(data, split="train")
+    source = PageSource(data)
     pictures = source.pictures
     files = sorted(pdfs.rglob("*.pdf"))
     while True:

@@ -33,7 +33,7 @@ class LinePages:
     """Draws pages without end. sources: the corpus's split. split: share of lines that end at wide white."""
 
     def __init__(self, folder: Path, *, sources: str, split: float) -> None:
-        self.source = PageSource(folder, split=sources)
+        self.source = PageSource(folder, sources)
         self.scans = Scans(folder / "scans", sources)
         faces = [
             folder / "fonts" / family.styles.get("bold", family.styles["regular"])
@@ -55,7 +55,7 @@ class LinePages:
                     return self._marked(rng, drawn, WIDTH_PX, HEIGHT_PX)
                 return drawn
             if self.source.documents and rng.random() < real:
-                with self.source.real(rng) as (sheet, _):
+                with self.source.real(rng) as sheet:
                     return self._drawn(rng, sheet)
             if rng.random() < _SMALL:
                 return self._drawn(rng, small(rng, self.source))

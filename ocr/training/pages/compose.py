@@ -11,13 +11,12 @@ from typing import Any
 
 import pymupdf
 
-from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
 from ocr.training.pages.genres import GENRES, MIXED, Form, Genre, draw_form
 from ocr.training.pages.matter.page_writer import Maker, Writer, visible
 from ocr.training.pages.page_source import PageSource
 from ocr.training.pages.page_truth import Sheet, UnreadableError
-from ocr.training.pages.styles import Style, choose_style
+from ocr.training.pages.styles import Fonts, Style, choose_style
 from ocr.training.pages.words.text import BUSINESS, TextSource
 
 _OVER_PT = 1.5  # how far a line may stick out of its box

@@ -1,19 +1,52 @@
 """Styles of a page: typefaces, sizes, spacing, alignment, as CSS for MuPDF's Story."""
 
 import html
+import json
 import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import pymupdf
-
-from ocr.training.pages.fonts import Family, Fonts, font_face
 
 # Hyphenation patterns that MuPDF brings; for others words stay whole.
 HYPHENATED = frozenset({"cs", "da", "de", "es", "fi", "fr", "hu", "it", "nb", "nl", "pt", "ro", "sv"})
 _TAG = re.compile(r"<[^>]*>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A typeface: file names by style ("regular", "bold", "italic", "bolditalic") in one folder."""
+
+    name: str
+    kind: str
+    styles: dict[str, str]
+
+
+class Fonts:
+    """The families to train with, from `index.json` next to the font files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        entries = json.loads((folder / "index.json").read_text())
+        self.families = [
+            Family(name=e["family"], kind=e["class"], styles=e["styles"])
+            for e in entries
+            if e["split"] == "train"
+        ]
+
+    def archive(self, pictures: dict[str, bytes]) -> pymupdf.Archive:
+        """The files one page's markup refers to: fonts, and its pictures by name."""
+        archive = pymupdf.Archive(str(self.folder))
+        for name, content in pictures.items():
+            archive.add(content, name)
+        return archive
+
+    def choose(self, rng: random.Random, *kinds: str) -> Family:
+        """One family of the kinds wanted; of any kind where none is."""
+        return rng.choice([f for f in self.families if f.kind in kinds] or self.families)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,3 +182,15 @@ def _details(rng: random.Random) -> str:
         f".item0,.item1,.item2{{text-indent:{rng.choice([0, -1, -1, -1.4])}em}}"
         f".item0,.item1,.item2,li{{margin-top:{between};margin-bottom:{between}}}"
     )
+
+
+def font_face(alias: str, family: Family) -> str:
+    """The CSS that makes a family known as `alias`."""
+    rules = []
+    for style, file in family.styles.items():
+        weight = "bold" if "bold" in style else "normal"
+        slant = "italic" if "italic" in style else "normal"
+        rules.append(
+            f"@font-face{{font-family:{alias};src:url('{file}');font-weight:{weight};font-style:{slant}}}"
+        )
+    return "".join(rules)

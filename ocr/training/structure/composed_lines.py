@@ -9,10 +9,9 @@ from pathlib import Path
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.compose import compose
-from ocr.training.pages.fonts import Fonts
 from ocr.training.pages.genres import GENRES, Form, draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
-from ocr.training.pages.words.text import TextSource
+from ocr.training.pictures.source import Pictures
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 
@@ -36,19 +35,16 @@ class LinePage:
     lines: tuple[TrueLine, ...]
 
 
-class _NoPictures:
+class _Blank(Pictures):
     def png(self, rng: random.Random, width_px: int, height_px: int) -> bytes:
         return _PIXEL  # the markup says how large it is
 
 
-class LineSource(PageSource):
-    """The texts and typefaces of one split of a corpus; its pictures are blank."""
-
-    def __init__(self, folder: Path, split: str = "train") -> None:
-        self.text = TextSource(folder / "text", split)
-        self.fonts = Fonts(folder / "fonts", "train")
-        self.pictures = _NoPictures()  # type: ignore[assignment]
-        self.documents = []
+def line_source(folder: Path, split: str = "train") -> PageSource:
+    """Returns a split of a corpus, whose pictures are blank."""
+    source = PageSource(folder, split)
+    source.pictures = _Blank(folder / "pictures", split)
+    return source
 
 
 def line_pages(

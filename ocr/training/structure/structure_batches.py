@@ -14,7 +14,7 @@ from torch.utils.data import IterableDataset
 from ocr.learning.learning_loop import Losses
 from ocr.line_reader.line_features import LineTokens, line_tokens
 from ocr.line_reader.structure_network import ROLES
-from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
+from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
 
 _NEAR, _NEAR_WEIGHT = 4, 4.0  # lines so near in the order count for more
 
@@ -83,7 +83,7 @@ class ComposedPages(IterableDataset[StructureBatch]):
         worker = torch.utils.data.get_worker_info()
         if worker:
             torch.set_num_threads(1)
-        source = LineSource(self.folder)
+        source = line_source(self.folder)
         rng = random.Random(f"{self.seed}/{worker.id if worker else 0}")
         gathered = self.gathered // 4  # the first batches come soon
         while True:

@@ -21,7 +21,8 @@ from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.genres import GENRES
-from ocr.training.structure.composed_lines import NAMES, LinePage, LineSource, line_pages
+from ocr.training.pages.page_source import PageSource
+from ocr.training.structure.composed_lines import NAMES, LinePage, line_pages, line_source
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, decoded
 
@@ -37,7 +38,7 @@ def read(net: StructureNet, page: LinePage) -> LineStructure:
     return decoded(page, roles[0].float().cpu().numpy(), pairs[0].float().cpu().numpy())
 
 
-def held_pages(source: LineSource, count: int, genres: Collection[str]) -> list[LinePage]:
+def held_pages(source: PageSource, count: int, genres: Collection[str]) -> list[LinePage]:
     """Returns pages that are the same for every training of these genres."""
     pages: list[LinePage] = []
     seed = _HELD_SEED
@@ -95,7 +96,7 @@ def main() -> None:
     known = NAMES - set(args.held_out)
     composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, genres=known)
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
-    source = LineSource(args.data, "valid")
+    source = line_source(args.data, "valid")
     held = {"genres known": held_pages(source, args.held_pages, known)}
     if args.held_out:
         held["genres held out"] = held_pages(source, args.held_pages // 2, args.held_out)

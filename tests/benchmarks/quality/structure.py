@@ -27,7 +27,8 @@ from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import StructureNetwork, shipped
 from ocr.model_files.locate import LINES, find_directory
-from ocr.training.structure.composed_lines import LinePage, LineSource, line_pages
+from ocr.training.pages.page_source import PageSource
+from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
 from ocr.training.structure.structure_batches import tokens_of
 from ocr.training.structure.structure_scores import Scores, decoded
 from tests.benchmarks.quality.readings.engines import Reading
@@ -43,7 +44,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if args.command == "order":
         print(*order_lines(args.folder, args.sets.split(","), network), sep="\n")
     else:
-        print(*report(lined_pages(LineSource(args.folder, "valid")), network, args.pages), sep="\n")
+        print(*report(lined_pages(line_source(args.folder, "valid")), network, args.pages), sep="\n")
     return 0
 
 
@@ -61,7 +62,7 @@ def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> 
     yield f"{1000 * (time.process_time() - begun) / max(1, count):.1f} CPU ms a page, scoring included"
 
 
-def lined_pages(source: LineSource) -> Iterator[LinePage]:
+def lined_pages(source: PageSource) -> Iterator[LinePage]:
     """Yields pages of lines as a finder finds them, always the same ones."""
     for seed in range(_SEED, 10 * _SEED):
         yield from line_pages(random.Random(seed), source)

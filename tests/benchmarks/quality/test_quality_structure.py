@@ -7,13 +7,13 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.structure_network import shipped
-from ocr.training.structure.composed_lines import LineSource
+from ocr.training.structure.composed_lines import line_source
 from tests.benchmarks.quality.structure import lined_pages, main, report
 from tests.ocr.training.sources import make_corpus
 
 
 def test_figures_stand_for_each_genre_and_for_all(tmp_path: Path) -> None:
-    source = LineSource(make_corpus(tmp_path / "data"))
+    source = line_source(make_corpus(tmp_path / "data"))
     shown = list(report(lined_pages(source), shipped(), 12))
     assert shown[0].split()[:3] == ["genre", "pages", "moved"]
     assert next(line.split()[1] for line in shown if line.startswith("all ")) == "12"

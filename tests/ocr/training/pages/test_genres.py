@@ -16,7 +16,7 @@ from tests.ocr.training.sources import make_corpus
 
 @pytest.mark.parametrize("genre", GENRES, ids=lambda genre: genre.name)
 def test_pages_of_every_kind_hold_text_on_the_page(genre: Genre, corpus: Path) -> None:
-    rng, source, read = random.Random(1), PageSource(corpus, split="train"), 0
+    rng, source, read = random.Random(1), PageSource(corpus), 0
     for (width, height), _ in genre.formats[:3]:
         columns = max(i for i, share in enumerate(genre.columns, 1) if share) if width > 400 else 1
         try:

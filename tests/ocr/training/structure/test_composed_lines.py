@@ -1,12 +1,12 @@
 import random
 from pathlib import Path
 
-from ocr.training.structure.composed_lines import NAMES, LinePage, LineSource, line_pages
+from ocr.training.structure.composed_lines import NAMES, LinePage, line_pages, line_source
 from ocr.training.structure.true_lines import ROLES
 
 
 def _pages(corpus: Path, count: int, genres: frozenset[str] = NAMES) -> list[LinePage]:
-    source = LineSource(corpus)
+    source = line_source(corpus)
     return [page for seed in range(count) for page in line_pages(random.Random(seed), source, genres=genres)]
 
 
@@ -55,7 +55,7 @@ def test_lines_are_in_the_order_of_reading_whatever_was_torn_or_lost(corpus: Pat
 
 
 def test_uses_of_a_page_differ_in_what_was_found(corpus: Path) -> None:
-    source = LineSource(corpus)
+    source = line_source(corpus)
     first, second = next(
         pages for seed in range(20) if len(pages := line_pages(random.Random(seed), source, uses=2)) == 2
     )
