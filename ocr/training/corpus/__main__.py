@@ -5,7 +5,7 @@ Debian's main section (free licences only) are downloaded and unpacked into the 
 OUT_DIR then holds
 
 - text/<category>.txt.xz: paragraphs separated by a blank line (UTF-8, NFC),
-- fonts/index.json and fonts/{train,heldout}/: fonts cut down to the characters of pages,
+- fonts/index.json and fonts/: fonts cut down to the characters of pages,
 - pdfs/index.json and pdfs/{train,valid}/: born-digital pages with a sound text layer,
 - pictures/index.json and pictures/*.jpg: photographs and drawings without letters,
 - characters.json: those to learn, which are the shipped line reader's (change them for another reader),

@@ -139,16 +139,15 @@ UNKNOWN_TABLES = ("FFTM", "PfEd", "TeX ", "BDF ", "TTFA", "Silf", "Sill", "Glat"
 
 
 def load_table(path: Path) -> list[dict[str, object]]:
-    """Returns the families of a YAML table: family, class, split, packages, files by style, perhaps dots.
+    """Returns the families of a YAML table: family, class, packages, files by style, perhaps dots.
 
-    Raises CorpusError for a class, split or style that is not known.
+    Raises CorpusError for a class or style that is not known.
     """
     families: list[dict[str, object]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for entry in families:
         files = entry["files"]
-        known = entry["class"] in CLASSES and entry["split"] in ("train", "heldout")
-        if not known or not isinstance(files, dict) or not set(files) <= set(STYLES):
-            raise CorpusError(f"{path.name}: {entry['family']}: unknown class, split or style")
+        if entry["class"] not in CLASSES or not isinstance(files, dict) or not set(files) <= set(STYLES):
+            raise CorpusError(f"{path.name}: {entry['family']}: unknown class or style")
     return families
 
 
@@ -196,7 +195,7 @@ def draws(path: Path, character: str = "A") -> bool:
 def build_fonts(
     table: Sequence[Mapping[str, object]], packages: Mapping[str, Package], out: Path
 ) -> list[dict[str, object]]:
-    """Writes the subset files under out/train and out/heldout; returns the index entries, one a family.
+    """Writes the subset files; returns the index entries, one a family.
 
     Raises CorpusError when a named file is not in its package or does not draw.
     """
@@ -222,18 +221,15 @@ def _build_family(
             name = f"{Path(name).stem}-{height_px}-{radius * 100:.0f}.ttf"
         else:
             small = subset_font(data, REQUIRED, ligatures=entry["class"] != "mono")
-        relative = Path(str(entry["split"])) / name
-        target = out / relative
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target = out / name
         target.write_bytes(small)
         if not draws(target):
             raise CorpusError(f"{file_name} does not draw 'A': take it out of the font table")
-        styles[style] = relative.as_posix()
+        styles[style] = name
     licences = dict.fromkeys(packages[name].licence for name in names)
     return {
         "family": entry["family"],
         "class": entry["class"],
-        "split": entry["split"],
         "package": " ".join(names),
         "licence": "; ".join(licences),
         "styles": styles,

@@ -14,7 +14,7 @@ import yaml
 from PIL import Image, ImageFile
 
 from ocr.training.corpus.extract import files
-from ocr.training.corpus.packages import CorpusError, Package
+from ocr.training.corpus.packages import Package
 
 SIDES_PX = (160, 640)  # the least of a picture, and the most of one that is kept
 MAX_BYTES = 48_000
@@ -31,29 +31,22 @@ class PictureSource:
     """
 
     package: str
-    split: str
     patterns: tuple[str, ...]
     most: int
     left_out: tuple[str, ...] = ()
 
 
 def load_sources(path: Path) -> list[PictureSource]:
-    """Returns the sources of a YAML table. Raises CorpusError for an unknown split."""
-    table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    sources = []
-    for entry in table["sources"]:
-        if entry["split"] not in ("train", "heldout"):
-            raise CorpusError(f"{path.name}: {entry['package']}: split is train or heldout")
-        sources.append(
-            PictureSource(
-                package=entry["package"],
-                split=entry["split"],
-                patterns=tuple(entry["files"]),
-                most=int(entry["most"]),
-                left_out=tuple(entry.get("left_out", ())),
-            )
+    """Returns the sources of a YAML table."""
+    return [
+        PictureSource(
+            package=entry["package"],
+            patterns=tuple(entry["files"]),
+            most=int(entry["most"]),
+            left_out=tuple(entry.get("left_out", ())),
         )
-    return sources
+        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["sources"]
+    ]
 
 
 def build_pictures(
@@ -61,7 +54,7 @@ def build_pictures(
 ) -> list[dict[str, object]]:
     """Writes JPEG files to `out` until the budget is full; returns the index entries. Sources take turns.
 
-    An entry holds file, split, package, licence, source (path in the package), width and height in px.
+    An entry holds file, package, licence, source (path in the package), width and height in px.
     """
     streams = [_pictures(source, packages[source.package].root) for source in sources]
     out.mkdir(parents=True, exist_ok=True)
@@ -84,7 +77,6 @@ def build_pictures(
             index.append(
                 {
                     "file": file,
-                    "split": source.split,
                     "package": source.package,
                     "licence": packages[source.package].licence,
                     "source": name,

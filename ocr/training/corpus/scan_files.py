@@ -20,8 +20,7 @@ from PIL import Image, UnidentifiedImageError
 
 from ocr.line_reader.reading import LineReader
 from ocr.training.corpus.packages import CorpusError
-from ocr.training.corpus.scan_lines import ScanLine, placed
-from ocr.training.corpus.transcriptions import transcribed_lines
+from ocr.training.corpus.scan_lines import ScanLine, placed, transcribed_lines
 
 TABLE = Path(__file__).with_name("scans.yaml")
 _PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff")

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pymupdf
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage, is_whole, table
-from ocr.training.lines.page_lines import Place, lines_of
+from ocr.training.lines.page_lines import HEIGHT_PX, WIDTH_PX, DrawnPage, Place, is_whole, lines_of, table
 from ocr.training.lines.page_marks import Marks
 from ocr.training.lines.scan_pages import Scans
 from ocr.training.lines.typewriter import is_typed, wear_type

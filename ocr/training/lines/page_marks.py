@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from ocr.training.lines.drawn_pages import table
-from ocr.training.lines.page_lines import Floats, Place
-from ocr.training.lines.pen_strokes import SHADES, lay, scribble, stroke
+from ocr.training.lines.page_lines import Floats, Place, table
+from ocr.training.lines.pen_strokes import SHADES, curve, lay, scribble, stroke
 from ocr.training.lines.scan_pages import Scans
-from ocr.training.pictures.pen import curve
 
 Grey = npt.NDArray[np.uint8]
 Text = Callable[[random.Random], str]

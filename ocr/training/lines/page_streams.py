@@ -13,9 +13,9 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from ocr.learning.line_learning import classes_of
-from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.finder_targets import targets
 from ocr.training.lines.line_pages import LinePages
+from ocr.training.lines.page_lines import HEIGHT_PX, WIDTH_PX, DrawnPage
 
 UNKNOWN = -1  # the label of a line that only a teacher reads
 Batch = TypeVar("Batch")

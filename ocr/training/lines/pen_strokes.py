@@ -9,8 +9,8 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw
 
 from ocr.training.lines.page_lines import Floats
-from ocr.training.pictures.pen import curve
 
+Point = tuple[float, float]
 Grey = npt.NDArray[np.uint8]
 SHADES = (0, 0, 0, 25, 60, 90, 120)  # of ink in grey: black, blue, pencil
 
@@ -64,6 +64,26 @@ def stroke(rng: random.Random, pixels: Grey, places: Floats, size: float) -> Non
     )
 
 
+def curve(rng: random.Random, start: Point, end: Point, bend: float, steps: int = 24) -> list[Point]:
+    """Returns points of a cubic curve from start to end; bend: how far it may stray, relative to the distance."""
+    reach = bend * math.dist(start, end)
+    middle = [
+        (
+            start[0] + (end[0] - start[0]) * share + rng.uniform(-reach, reach),
+            start[1] + (end[1] - start[1]) * share + rng.uniform(-reach, reach),
+        )
+        for share in (0.33, 0.67)
+    ]
+    points = []
+    for step in range(steps + 1):
+        t = step / steps
+        weights = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
+        corners = (start, *middle, end)
+        x, y = (sum(w * c[axis] for w, c in zip(weights, corners, strict=True)) for axis in (0, 1))
+        points.append((x, y))
+    return points
+
+
 def scribble(rng: random.Random, size: float) -> Grey:
     """Returns the ink of a scrawl that looks written: loops along a line."""
     width, height = round(size * rng.uniform(3, 12)), round(2 * size)
@@ -78,9 +98,7 @@ def scribble(rng: random.Random, size: float) -> Grey:
     return np.asarray(image)
 
 
-def draw_line(
-    pixels: Grey, points: Sequence[tuple[float, float]], width_px: int, strength: float, shade: int
-) -> None:
+def draw_line(pixels: Grey, points: Sequence[Point], width_px: int, strength: float, shade: int) -> None:
     """Draws a line through points, as far as it lies on the page. pixels: [H, W] grey, changed."""
     xs, ys = zip(*points, strict=True)
     x0, y0 = max(0, int(min(xs)) - width_px), max(0, int(min(ys)) - width_px)

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX, DrawnPage, is_whole, table
-from ocr.training.lines.page_lines import Place
+from ocr.training.lines.page_lines import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX, DrawnPage, Place, is_whole, table
 
 Grey = npt.NDArray[np.uint8]
 _KEPT = 24  # pictures of handwriting kept decoded, about a MiB each

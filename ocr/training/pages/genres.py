@@ -5,8 +5,7 @@ import random
 from dataclasses import dataclass
 
 from ocr.training.pages.furniture import figure, logo
-from ocr.training.pages.matter.contents import contents
-from ocr.training.pages.matter.indexes import index
+from ocr.training.pages.matter.contents import contents, index
 from ocr.training.pages.matter.listings import code, mail, shell
 from ocr.training.pages.matter.lists import bullets, definitions, marked, names
 from ocr.training.pages.matter.maths import display

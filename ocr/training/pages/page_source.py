@@ -32,7 +32,7 @@ class PageSource:
     def __init__(self, folder: Path, split: str = "train") -> None:
         self.text = TextSource(folder / "text", split)
         self.fonts = Fonts(folder / "fonts")
-        self.pictures = Pictures(folder / "pictures", split)
+        self.pictures = Pictures(folder / "pictures")
         index = folder / "pdfs" / "index.json"
         entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else []
         self.documents: list[tuple[Path, list[int]]] = [

@@ -31,11 +31,7 @@ class Fonts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         entries = json.loads((folder / "index.json").read_text())
-        self.families = [
-            Family(name=e["family"], kind=e["class"], styles=e["styles"])
-            for e in entries
-            if e["split"] == "train"
-        ]
+        self.families = [Family(name=e["family"], kind=e["class"], styles=e["styles"]) for e in entries]
 
     def archive(self, pictures: dict[str, bytes]) -> pymupdf.Archive:
         """The files one page's markup refers to: fonts, and its pictures by name."""

@@ -3,10 +3,38 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
 
-from ocr.training.pictures.pen import Pen, Point
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pen:
+    """Draws on a grey image of `width` x `height` px; `unit` is a thin line's width in px."""
+
+    rng: random.Random
+    draw: ImageDraw.ImageDraw
+    width: int
+    height: int
+    unit: int
+
+    def shade(self, low: int, high: int) -> int:
+        return self.rng.randint(low, high)
+
+    def ink(self) -> int:
+        return self.shade(0, 90)
+
+    def line_px(self) -> int:
+        return self.unit * self.rng.choice([1, 1, 1, 2, 2, 3])
+
+    def box(self, share: float) -> tuple[float, float, float, float]:
+        """Returns a box of about `share` of the width and height."""
+        width, height = (self.rng.uniform(0.4, 1) * share * side for side in (self.width, self.height))
+        x = self.rng.uniform(0, self.width - width - 1)
+        y = self.rng.uniform(0, self.height - height - 1)
+        return x, y, x + width, y + height
 
 
 def _arrow(pen: Pen, start: Point, end: Point, ink: int, width: int) -> None:

@@ -19,12 +19,12 @@ _FINE_PX = 500_000  # drawings up to this size are drawn twice as large: smooth 
 
 
 class Pictures:
-    """Draws pictures; those of `folder` (index.json and JPEG files of one split) among them if it exists."""
+    """Draws pictures; those of `folder` (index.json and JPEG files) among them if it exists."""
 
-    def __init__(self, folder: Path, split: str = "train") -> None:
+    def __init__(self, folder: Path) -> None:
         index = folder / "index.json"
         entries = json.loads(index.read_text(encoding="utf-8")) if index.is_file() else []
-        self.files = [folder / entry["file"] for entry in entries if entry["split"] == split]
+        self.files = [folder / entry["file"] for entry in entries]
 
     def png(self, rng: random.Random, width_px: int, height_px: int) -> bytes:
         """Returns an encoded grey picture (PNG or JPEG) of exactly this size, without letters."""

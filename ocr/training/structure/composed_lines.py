@@ -43,7 +43,7 @@ class _Blank(Pictures):
 def line_source(folder: Path, split: str = "train") -> PageSource:
     """Returns a split of a corpus, whose pictures are blank."""
     source = PageSource(folder, split)
-    source.pictures = _Blank(folder / "pictures", split)
+    source.pictures = _Blank(folder / "pictures")
     return source
 
 

@@ -25,8 +25,6 @@ def make_corpus(folder: Path) -> Path:
     families = []
     for name, kind in (("tiro", "serif"), ("helv", "sans"), ("cour", "mono")):
         (folder / "fonts" / f"{name}.otf").write_bytes(pymupdf.Font(name).buffer)
-        families.append(
-            {"family": name, "class": kind, "split": "train", "styles": {"regular": f"{name}.otf"}}
-        )
+        families.append({"family": name, "class": kind, "styles": {"regular": f"{name}.otf"}})
     (folder / "fonts" / "index.json").write_text(json.dumps(families))
     return folder

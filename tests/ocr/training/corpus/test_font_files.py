@@ -5,8 +5,6 @@ from pathlib import Path
 import pymupdf
 import pytest
 import yaml
-from fontTools.fontBuilder import FontBuilder
-from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 from PIL import ImageFont
 
@@ -40,23 +38,23 @@ def test_subset_keeps_the_characters_and_little_else(tmp_path: Path) -> None:
 def test_build_writes_files_and_index(tmp_path: Path) -> None:
     package = Package(name="p", version="1", licence="free", root=DEJAVU.parent)
     files = {"regular": DEJAVU.name}
-    entry = {"family": "D", "class": "sans", "split": "heldout", "packages": ["p"], "files": files}
+    entry = {"family": "D", "class": "sans", "packages": ["p"], "files": files}
     index = build_fonts([entry], {"p": package}, tmp_path)
-    assert index[0]["styles"] == {"regular": "heldout/DejaVuSans.ttf"}
-    assert (tmp_path / "heldout/DejaVuSans.ttf").stat().st_size < 100_000
+    assert index[0]["styles"] == {"regular": "DejaVuSans.ttf"}
+    assert (tmp_path / "DejaVuSans.ttf").stat().st_size < 100_000
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     package = Package(name="p", version="1", licence="free", root=tmp_path)
     files = {"regular": "Gone.ttf"}
-    entry = {"family": "D", "class": "sans", "split": "train", "packages": ["p"], "files": files}
+    entry = {"family": "D", "class": "sans", "packages": ["p"], "files": files}
     with pytest.raises(CorpusError, match="Gone"):
         build_fonts([entry], {"p": package}, tmp_path)
 
 
 def test_table_with_an_unknown_style_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "fonts.yaml"
-    entry = {"family": "D", "class": "sans", "split": "train", "packages": ["p"], "files": {"fat": "D.ttf"}}
+    entry = {"family": "D", "class": "sans", "packages": ["p"], "files": {"fat": "D.ttf"}}
     path.write_text(yaml.safe_dump([entry]))
     with pytest.raises(CorpusError, match="D: unknown"):
         load_table(path)
@@ -72,12 +70,13 @@ def test_a_family_of_dots_is_drawn_from_a_bitmap_face(tmp_path: Path) -> None:
     (tmp_path / "face.ttf").write_bytes(pymupdf.Font("cour").buffer)
     package = Package(name="p", version="1", licence="free", root=tmp_path)
     entry = {
-        "family": "D", "class": "mono", "split": "train", "packages": ["p"], "files": {"regular": "face.ttf"},
+        "family": "D", "class": "mono", "packages": ["p"], "files": {"regular": "face.ttf"},
         "dots": {"height_px": 16, "radius": 0.45},
     }  # fmt: skip
+    (tmp_path / "out").mkdir()
     [made] = build_fonts([entry], {"p": package}, tmp_path / "out")
-    assert made["styles"] == {"regular": "train/face-16-45.ttf"}
-    assert draws(tmp_path / "out/train/face-16-45.ttf")
+    assert made["styles"] == {"regular": "face-16-45.ttf"}
+    assert draws(tmp_path / "out/face-16-45.ttf")
 
 
 def test_each_pixel_becomes_a_dot() -> None:
@@ -105,23 +104,9 @@ def test_bolder_dots_ink_more() -> None:
 
 
 def _package(name: str) -> bytes:
-    pen = TTGlyphPen(None)
-    pen.moveTo((0, 0))
-    pen.lineTo((400, 0))
-    pen.lineTo((400, 500))
-    pen.closePath()
-    builder = FontBuilder(1000, isTTF=True)
-    builder.setupGlyphOrder([".notdef", "a"])
-    builder.setupCharacterMap({97: "a"})
-    builder.setupGlyf({".notdef": pen.glyph(), "a": pen.glyph()})
-    builder.setupHorizontalMetrics({".notdef": (500, 0), "a": (500, 0)})
-    builder.setupHorizontalHeader(ascent=800, descent=-200)
-    builder.setupNameTable({"familyName": "Test", "styleName": "Regular"})
-    builder.setupOS2()
-    builder.setupPost()
-    builder.font.flavor = "woff"
-    packed = io.BytesIO()
-    builder.font.save(packed)
+    font, packed = TTFont(io.BytesIO(pymupdf.Font("notos").buffer)), io.BytesIO()
+    font.flavor = "woff"
+    font.save(packed)
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as archive:
         member = tarfile.TarInfo(name)
@@ -132,8 +117,8 @@ def _package(name: str) -> bytes:
 
 def test_a_font_is_taken_out_plain() -> None:
     font = plain_font(_package("package/files/pen-latin-400-normal.woff"), "pen")
-    assert font[:4] == b"\0\1\0\0"
-    assert ImageFont.truetype(io.BytesIO(font), 40).getlength("aa") == 40
+    assert font[:4] in (b"\0\1\0\0", b"OTTO")
+    assert ImageFont.truetype(io.BytesIO(font), 40).getlength("aa") > 20
 
 
 def test_a_package_without_a_latin_font() -> None:

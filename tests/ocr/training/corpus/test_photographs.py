@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.corpus.packages import EXCLUDED, EXCLUDED_FAMILIES, CorpusError, Package
+from ocr.training.corpus.packages import EXCLUDED, EXCLUDED_FAMILIES, Package
 from ocr.training.corpus.photographs import (
     MAX_BYTES,
     PictureSource,
@@ -38,7 +38,7 @@ def package(tmp_path: Path) -> Package:
     return Package(name="p", version="1", licence="CC0", root=root)
 
 
-SOURCE = PictureSource(package="p", split="train", patterns=("**/photo*.png",), most=99)
+SOURCE = PictureSource(package="p", patterns=("**/photo*.png",), most=99)
 
 
 def test_the_table_loads_and_keeps_off_the_evaluation_packages() -> None:
@@ -46,19 +46,11 @@ def test_the_table_loads_and_keeps_off_the_evaluation_packages() -> None:
     names = {entry.package for entry in sources}
     assert names.isdisjoint(EXCLUDED)
     assert not any(name.startswith(EXCLUDED_FAMILIES) for name in names)
-    assert {entry.split for entry in sources} == {"train", "heldout"}
     for entry in sources:
         assert all(not pattern.startswith("*.") for pattern in entry.patterns), entry
 
 
-def test_an_unknown_split_is_refused(tmp_path: Path) -> None:
-    table = tmp_path / "t.yaml"
-    table.write_text('sources: [{package: p, split: test, files: ["*"], most: 1}]')
-    with pytest.raises(CorpusError, match="train or heldout"):
-        load_sources(table)
-
-
-def test_build_writes_varied_pictures_of_their_split(package: Package, tmp_path: Path) -> None:
+def test_build_writes_varied_pictures(package: Package, tmp_path: Path) -> None:
     out = tmp_path / "out"
     index = build_pictures([SOURCE], {"p": package}, out, budget_bytes=10**6)
     names = {str(entry["source"]).split("/")[-1].replace("-copy", "") for entry in index}
@@ -70,7 +62,6 @@ def test_build_writes_varied_pictures_of_their_split(package: Package, tmp_path:
         with Image.open(path) as image:
             assert image.size == (entry["width"], entry["height"])
             assert 160 <= min(image.size) <= max(image.size) <= 640
-        assert entry["split"] == "train"
         assert entry["licence"] == "CC0"
 
 
@@ -87,7 +78,7 @@ def test_files_left_out_are_not_replaced(package: Package, tmp_path: Path) -> No
 
 
 def test_the_budget_holds_and_a_build_repeats(package: Package, tmp_path: Path) -> None:
-    sources = [SOURCE, replace(SOURCE, patterns=("**/photo1.png",), split="heldout")]
+    sources = [SOURCE, replace(SOURCE, patterns=("**/photo1.png",))]
     first = build_pictures(sources, {"p": package}, tmp_path / "a", budget_bytes=30_000)
     second = build_pictures(sources, {"p": package}, tmp_path / "b", budget_bytes=30_000)
     assert first == second

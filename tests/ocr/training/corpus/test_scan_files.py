@@ -14,8 +14,7 @@ from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import SHIPPED, find_directory
 from ocr.training.corpus.packages import CorpusError
 from ocr.training.corpus.scan_files import ScanSource, build_scans, load_scan_sources
-from ocr.training.corpus.scan_lines import placed
-from ocr.training.corpus.transcriptions import TranscribedLine
+from ocr.training.corpus.scan_lines import TranscribedLine, placed
 from ocr.training.lines.scan_pages import Scans
 from tests.ocr.training.lines.printed_lines import printed
 

@@ -5,7 +5,6 @@ import pytest
 
 import ocr.training.corpus
 from ocr.training.corpus.__main__ import vocabulary
-from ocr.training.corpus.font_files import load_table
 from ocr.training.corpus.packages import CorpusError, Package, licence, refuse_excluded
 from ocr.training.corpus.pdfs import load_packages
 from ocr.training.corpus.texts import Source, TextPlan, build_texts, load_plan
@@ -42,15 +41,6 @@ def test_unknown_kind_is_named(tmp_path: Path) -> None:
     table.write_text("limits_mb: {other: 1}\nfolders: {}\nsources: [{category: a, kind: pfd, files: []}]\n")
     with pytest.raises(CorpusError, match="pfd"):
         load_plan(table)
-
-
-def test_font_table_has_held_out_families_of_every_class() -> None:
-    table = load_table(HERE / "fonts.yaml")
-    train = {entry["family"] for entry in table if entry["split"] == "train"}
-    held_out = [entry for entry in table if entry["split"] == "heldout"]
-    assert {entry["class"] for entry in held_out} == {"serif", "sans", "mono", "display"}
-    assert train.isdisjoint({entry["family"] for entry in held_out})
-    assert len(train) + len(held_out) == len(table)
 
 
 def test_texts_are_written_once_within_their_limits(tmp_path: Path) -> None:

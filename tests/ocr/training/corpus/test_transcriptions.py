@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ocr.training.corpus.transcriptions import plain, transcribed_lines
+from ocr.training.corpus.scan_lines import plain, transcribed_lines
 
 ALTO = b"""<alto xmlns="http://www.loc.gov/standards/alto/ns-v4#"><Layout>
 <TextLine BASELINE="300 52 10,50" HPOS="10" VPOS="20" WIDTH="290" HEIGHT="40">

@@ -6,8 +6,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import Floats, TextLine
-from ocr.training.lines.drawn_pages import DrawnPage
-from ocr.training.lines.page_lines import Place
+from ocr.training.lines.page_lines import DrawnPage, Place
 
 
 def printed(lines: Sequence[tuple[str, int, int, int]], shape: tuple[int, int] = (256, 512)) -> DrawnPage:

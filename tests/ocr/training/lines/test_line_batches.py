@@ -7,8 +7,8 @@ import torch
 from ocr.line_reader.line_images import HEIGHT_PX, line_image, normalised
 from ocr.line_reader.reading import darkness_of
 from ocr.training.lines import line_batches
-from ocr.training.lines.drawn_pages import DrawnPage
 from ocr.training.lines.line_batches import Atlas, cut_lines, normalised_lines, plan
+from ocr.training.lines.page_lines import DrawnPage
 from ocr.training.lines.page_streams import line_batch
 from tests.ocr.training.lines.printed_lines import printed, text_line
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, WIDTH_PX, DrawnPage
 from ocr.training.lines.line_pages import LinePages
-from ocr.training.lines.page_lines import lines_of
+from ocr.training.lines.page_lines import HEIGHT_PX, WIDTH_PX, DrawnPage, lines_of
 from ocr.training.pages.page_truth import Glyphs
 
 

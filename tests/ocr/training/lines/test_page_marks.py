@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.lines.drawn_pages import is_whole
-from ocr.training.lines.page_lines import Place
+from ocr.training.lines.page_lines import Place, is_whole
 from ocr.training.lines.page_marks import Marks, overlaps, turned
 from ocr.training.lines.pen_strokes import draw_line, lay, scribble, stroke
 from ocr.training.lines.scan_pages import Scans

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from ocr.training.lines.drawn_pages import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX
+from ocr.training.lines.page_lines import HEIGHT_PX, UNKNOWN_TEXT, WIDTH_PX
 from ocr.training.lines.page_streams import line_batch
 from ocr.training.lines.scan_pages import Scans
 from tests.ocr.training.lines.printed_lines import printed

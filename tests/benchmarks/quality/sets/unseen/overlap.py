@@ -53,7 +53,7 @@ def trained(paths: Iterable[Path]) -> Trained:
     """Returns what the given lists (`training_data.json`) and corpus folders name, and the tree's corpus tables."""
     packages: set[str] = set()
     repositories: set[str] = set()
-    families = {face["family"] for face in _yaml(_FACES) if face["split"] == "train"}
+    families = {face["family"] for face in _yaml(_FACES)}
     packages |= set(_yaml(_PAGES)["packages"])
     for source in _yaml(_TEXTS)["sources"]:
         packages |= {*source.get("packages", ()), *source.get("languages", {}).values()}
@@ -62,7 +62,7 @@ def trained(paths: Iterable[Path]) -> Trained:
         if path.is_dir():
             folders.append(path)
             packages |= {str(entry["package"]) for entry in _index(path / "pdfs")}
-            families |= {entry["family"] for entry in _index(path / "fonts") if entry["split"] == "train"}
+            families |= {entry["family"] for entry in _index(path / "fonts")}
         elif path.is_file():
             listed = json.loads(path.read_text(encoding="utf-8"))
             for part in ("text", "pdfs", "pictures"):

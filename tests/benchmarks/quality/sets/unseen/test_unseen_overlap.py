@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from ocr.training.corpus.packages import CorpusError, refuse_excluded
 from tests.benchmarks.quality.sets.unseen import build, overlap
@@ -70,7 +69,7 @@ def test_planted_text_and_typefaces_are_found(evaluation: Path, tmp_path: Path) 
     (corpus / "text").mkdir(parents=True)
     (corpus / "text" / "en.txt").write_text(f"Before. {_TEXT.upper()}, after.")
     (corpus / "fonts").mkdir()
-    (corpus / "fonts" / "index.json").write_text(json.dumps([{"family": "Rare Sans", "split": "train"}]))
+    (corpus / "fonts" / "index.json").write_text(json.dumps([{"family": "Rare Sans"}]))
     found = {entry.source: entry for entry in compare(evaluation, trained([corpus]))}
     assert found["some/where"].shared["typescript-000"] > 0.9
     assert found["composed: receipt"].families == ("Rare Sans",)
@@ -80,11 +79,8 @@ def test_planted_text_and_typefaces_are_found(evaluation: Path, tmp_path: Path) 
 
 def test_the_packages_of_the_set_are_in_no_corpus_and_cannot_enter_one() -> None:
     known = trained([])
-    table = yaml.safe_load(Path("ocr/training/corpus/fonts.yaml").read_text())
-    heldout = {name for face in table if face["split"] == "heldout" for name in face["packages"]}
-    kept_out_faces = {face.package for face in build.faces.load()}
-    assert not (set(build.packages()) - kept_out_faces) & known.packages
-    for name in set(build.packages()) - heldout:
+    assert not set(build.packages()) & known.packages
+    for name in build.packages():
         with pytest.raises(CorpusError, match=name):
             refuse_excluded([name])
     assert not {face.family for face in build.faces.load()} & known.families

@@ -1,4 +1,4 @@
-"""The typefaces of composed pages: families that no training list names, or that training keeps out."""
+"""The typefaces of composed pages: families that no training list names."""
 
 import random
 from dataclasses import dataclass
