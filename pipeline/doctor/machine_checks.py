@@ -33,7 +33,7 @@ _PAGE_BYTES = 30_000
 _LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
 _TRIAL_BYTES = 16 << 20
 # Memory of Python, PyTorch, the shipped model and the eight pages that it reads at once; and of a page in a worker. The
-# most over 500 pages, measured by tests.benchmarks.runs.memory.
+# most over 500 pages, as `ocrbatch bench pipeline` measures it.
 _PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
 _OPEN_FILES = 256
 

@@ -20,6 +20,16 @@ from ocr.training.pages.page_truth import clean
 # A word that is not typed, and letters struck out or added by hand: what such a line shows is not all in its text.
 _UNSURE = re.compile("~~~|[⟦⟧]")
 _BASELINE = 0.75  # of a box's height, where a line has no baseline
+# In type sizes: how far a found line's baseline may be from a transcribed one. Shares: how much of the shorter must
+# lie beside the other; how much of a line found lines must cover for their ends and baseline to be its own.
+_NEAR, _BESIDE, _COVERS = 0.6, 0.6, 0.85
+_OTHERWISE = 0.55  # share of wrong characters from which a text is hardly that of the line
+_STEEPEST = 0.08
+# Type sizes of white that part a line for the finder, as in ocr.training.lines.page_lines; what is ink, as a share of
+# the darkest.
+_GAP, _INKED = 2.2, 0.4
+_PRINTED = 0.8  # confidence from which a line among handwriting is print
+Kind = Literal["text", "parted", "unsure", "hand"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,19 +65,21 @@ def plain(text: str) -> str:
 
 
 def _text(line: ET.Element) -> str:
-    words = [element.get("CONTENT", "") for element in _of(line, "String")]
+    words = [element.get("CONTENT", "") for element in _within(line, "String")]
     if words:
         return " ".join(words)
     # The line's own text, not its words': the last of its children.
     own = [child for child in line if _name(child) == "TextEquiv"]
-    return next((element.text or "" for child in own[-1:] for element in _of(child, "Unicode")), "")
+    return next((element.text or "" for child in own[-1:] for element in _within(child, "Unicode")), "")
 
 
 def _baseline(line: ET.Element) -> npt.NDArray[np.float64] | None:
-    given = line.get("BASELINE") or next((e.get("points", "") for e in _of(line, "Baseline")), "")
+    given = line.get("BASELINE") or next((e.get("points", "") for e in _within(line, "Baseline")), "")
     values = _numbers(given)
     if len(values) < 4 or len(values) % 2:
-        outline = [_numbers(e.get("POINTS") or e.get("points") or "") for e in _of(line, "Polygon", "Coords")]
+        outline = [
+            _numbers(e.get("POINTS") or e.get("points") or "") for e in _within(line, "Polygon", "Coords")
+        ]
         box = _box(line, outline[0] if outline else [])
         if box is None:
             return None
@@ -88,7 +100,7 @@ def _box(line: ET.Element, outline: list[float]) -> tuple[float, float, float, f
     return left, top, left + width, top + height
 
 
-def _of(element: ET.Element, *names: str) -> Iterator[ET.Element]:
+def _within(element: ET.Element, *names: str) -> Iterator[ET.Element]:
     return (child for child in element.iter() if _name(child) in names)
 
 
@@ -98,18 +110,6 @@ def _name(element: ET.Element) -> str:
 
 def _numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)]
-
-
-# In type sizes: how far a found line's baseline may be from a transcribed one. Shares: how much of the shorter must
-# lie beside the other; how much of a line found lines must cover for their ends and baseline to be its own.
-_NEAR, _BESIDE, _COVERS = 0.6, 0.6, 0.85
-_OTHERWISE = 0.55  # share of wrong characters from which a text is hardly that of the line
-_STEEPEST = 0.08
-# Type sizes of white that part a line for the finder, as in ocr.training.lines.page_lines; what is ink, as a share of
-# the darkest.
-_GAP, _INKED = 2.2, 0.4
-_PRINTED = 0.8  # confidence from which a line among handwriting is print
-Kind = Literal["text", "parted", "unsure", "hand"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,20 +9,18 @@ and a machine that is killed (its raylet, with kill -9) is replaced by another.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.faults.deaths.kill import ORPHANS_S, Killing, arguments_of, end, parser
 from tests.faults.rig import corpus, tables
-from tests.faults.rig.launcher import Running, Starter
+from tests.faults.rig.launcher import Running, Starter, living
 
 _KINDS = {"main": 2, "worker": 4, "machine": 2}
-_PROC = Path("/proc")
 
 
 class ClusterKilling(Killing):
@@ -71,16 +69,17 @@ class ClusterKilling(Killing):
     def _workers_of(self, running: Running) -> list[int]:
         """Returns the processes of a run's workers, the first of each."""
         if self._cluster is not None:
-            return [pid for pid, _, command in _processes() if command.startswith("ray::_Worker")]
+            return [process.pid for process in living() if process.command.startswith("ray::_Worker")]
         return [
-            pid
-            for pid, parent, command in _processes()
-            if parent == running.pid and "multiprocessing.spawn" in command and os.getsid(pid) == pid
+            process.pid
+            for process in living()
+            if (process.parent, process.session) == (running.pid, process.pid)
+            and "multiprocessing.spawn" in process.command
         ]
 
     def _check_workers_end(self, workers: Sequence[int]) -> None:
         end = time.monotonic() + ORPHANS_S
-        while left := [pid for pid, _, _ in _processes() if pid in workers]:
+        while left := [process.pid for process in living() if process.pid in workers]:
             if time.monotonic() > end:
                 self._fault(f"workers without a run are still there {ORPHANS_S:g} s later: {left}")
                 return
@@ -90,18 +89,6 @@ class ClusterKilling(Killing):
 def add_machine(cluster: Any) -> None:
     """Adds a machine with one CPU to a cluster."""
     cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
-
-
-def _processes() -> Iterator[tuple[int, int, str]]:
-    """Yields pid, parent and command of all living processes. Source: proc(5)."""
-    for entry in _PROC.glob("[0-9]*"):
-        try:
-            fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            command = (entry / "cmdline").read_text(errors="replace").replace("\0", " ")
-        except OSError:  # it has ended
-            continue
-        if fields[0] not in "ZX":
-            yield int(entry.name), int(fields[1]), command
 
 
 def _cluster() -> Any:

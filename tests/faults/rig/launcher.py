@@ -28,9 +28,11 @@ _FORKED_IMPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process of a session. name: its own. command: its command line, arguments separated by spaces."""
+    """A process. session: its leader. name: its own. command: its command line, arguments separated by spaces."""
 
     pid: int
+    parent: int
+    session: int
     name: str
     command: str
 
@@ -162,8 +164,8 @@ class Starter:
         return answer
 
 
-def session(leader: int) -> Iterator[Process]:
-    """Yields the living processes of a session. Source: proc(5), /proc/PID/stat."""
+def living() -> Iterator[Process]:
+    """Yields all living processes. Source: proc(5), /proc/PID/stat."""
     for entry in _PROC.glob("[0-9]*"):
         try:
             begin, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
@@ -171,8 +173,13 @@ def session(leader: int) -> Iterator[Process]:
             command = (entry / "cmdline").read_text(errors="replace").replace("\0", " ")
         except OSError:  # it has ended
             continue
-        if int(fields[3]) == leader and fields[0] not in "ZX":
-            yield Process(int(entry.name), name, command)
+        if fields[0] not in "ZX":
+            yield Process(int(entry.name), int(fields[1]), int(fields[3]), name, command)
+
+
+def session(leader: int) -> Iterator[Process]:
+    """Yields the living processes of a session."""
+    return (process for process in living() if process.session == leader)
 
 
 def _serve() -> None:

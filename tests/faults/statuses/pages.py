@@ -4,9 +4,8 @@ import html
 import io
 import random
 import re
-import struct
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ import pymupdf
 import yaml
 from PIL import Image
 
+from ocr.training.corpus.extract import catalogue
 from ocr.training.corpus.packages import download
 from tests.sample_documents.wear import fax, photograph, scan
 
@@ -68,27 +68,21 @@ class Workshop:
 def _phrases(shop: Workshop, language: str) -> Sequence[str]:
     """Returns what translators wrote or were given, without what looks like code, in a fixed order."""
     found: list[str] = []
-    for package, catalogue in (_SENTENCES, _NAMES):
+    for package, name in (_SENTENCES, _NAMES):
         path = shop.root(package) / "usr/share/locale" / ("de" if language == "en" else language)
-        path = path / "LC_MESSAGES" / catalogue
+        path = path / "LC_MESSAGES" / name
         if path.exists() and sum(map(len, found)) < _FEW_LETTERS:
-            pairs = [pair for pair in _entries(path.read_bytes()) if pair[0] != pair[1]]
-            said = [pair[language != "en"] for pair in pairs]
+            pairs = [
+                (original.split("\0")[0].rpartition("\x04")[2], translation.split("\0")[0])
+                for original, translation in catalogue(path.read_bytes())
+            ]
+            said = [pair[language != "en"] for pair in pairs if pair[0] != pair[1]]
             prose = [text for text in said if _is_prose(text)]
             is_latin = sum(map(str.isascii, "".join(prose))) > sum(map(len, prose)) / 2
             found += [
                 text for text in prose if is_latin or sum(map(str.isascii, text)) < _MOST_ASCII * len(text)
             ]
     return sorted(set(found))
-
-
-def _entries(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yields the originals and translations of a .mo file, of plural forms the first."""
-    count, originals, translations = struct.unpack_from("<3I", content, 8)
-    for number in range(count):
-        pair = (struct.unpack_from("<2I", content, start + 8 * number) for start in (originals, translations))
-        texts = [content[begin : begin + length].decode().split("\0")[0] for length, begin in pair]
-        yield texts[0].rpartition("\x04")[2], texts[1]
 
 
 def _is_prose(text: str) -> bool:

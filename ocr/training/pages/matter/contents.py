@@ -1,4 +1,4 @@
-"""Tables of contents and indexes: titles or terms, leaders of many kinds, and page numbers, mostly at the right edge."""
+"""Tables of contents and indexes: titles or terms, leaders of many kinds, page numbers, mostly at the right edge."""
 
 import html
 from dataclasses import dataclass

@@ -104,7 +104,8 @@ def test_bolder_dots_ink_more() -> None:
 
 
 def _package(name: str) -> bytes:
-    font, packed = TTFont(io.BytesIO(pymupdf.Font("notos").buffer)), io.BytesIO()
+    plain = dotted(pymupdf.Font("cour").buffer, "a", height_px=16, radius=0.4)
+    font, packed = TTFont(io.BytesIO(plain)), io.BytesIO()
     font.flavor = "woff"
     font.save(packed)
     out = io.BytesIO()
@@ -117,7 +118,7 @@ def _package(name: str) -> bytes:
 
 def test_a_font_is_taken_out_plain() -> None:
     font = plain_font(_package("package/files/pen-latin-400-normal.woff"), "pen")
-    assert font[:4] in (b"\0\1\0\0", b"OTTO")
+    assert font[:4] == b"\0\1\0\0"
     assert ImageFont.truetype(io.BytesIO(font), 40).getlength("aa") > 20
 
 
