@@ -29,14 +29,14 @@ from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
 from ocr.training.corpus.font_files import build_fonts, build_hands, load_table
 from ocr.training.corpus.packages import CorpusError, Package, fetch
-from ocr.training.corpus.pdfs import PdfLimits, build_pdfs, load_packages
+from ocr.training.corpus.pdfs import build_pdfs, load_packages
 from ocr.training.corpus.photographs import build_pictures, load_sources
 from ocr.training.corpus.scan_files import build_scans, load_scan_sources
 from ocr.training.corpus.texts import build_texts, load_plan
 
 HERE = Path(__file__).parent
 USUAL = ("text", "fonts", "pdfs", "pictures")
-MEBIBYTE = 2**20
+PDF_BYTES, PICTURE_BYTES = 40 * 2**20, 5 * 2**20  # at most
 SHOWN = ("families", "documents", "pictures", "paragraphs", "bytes")
 Facts = dict[str, object]
 
@@ -83,19 +83,7 @@ def _pdfs(options: argparse.Namespace, out: Path) -> Facts:
     folder = out / "pdfs"
     looked_at = load_packages(HERE / "pdfs.yaml")
     packages = fetch(looked_at, options.cache)
-    limits = PdfLimits(
-        max_bytes=int(options.pdf_document_kib * 1024),
-        max_page_bytes=int(options.pdf_page_kib * 1024),
-        max_pages=options.pdf_pages,
-    )
-    index = build_pdfs(
-        packages,
-        looked_at,
-        vocabulary(out / "text"),
-        folder,
-        budget_bytes=int(options.pdf_mib * MEBIBYTE),
-        limits=limits,
-    )
+    index = build_pdfs(packages, looked_at, vocabulary(out / "text"), folder, budget_bytes=PDF_BYTES)
     _write(folder / "index.json", index)
     used = {str(entry["package"]) for entry in index}
     described = _described({name: package for name, package in packages.items() if name in used})
@@ -107,7 +95,7 @@ def _pictures(options: argparse.Namespace, out: Path) -> Facts:
     folder = out / "pictures"
     sources = load_sources(HERE / "pictures.yaml")
     packages = fetch([source.package for source in sources], options.cache)
-    index = build_pictures(sources, packages, folder, budget_bytes=int(options.pictures_mib * MEBIBYTE))
+    index = build_pictures(sources, packages, folder, budget_bytes=PICTURE_BYTES)
     _write(folder / "index.json", index)
     return {"pictures": len(index), "bytes": _size(folder), "packages": _described(packages)}
 
@@ -188,13 +176,6 @@ def main(arguments: list[str] | None = None) -> int:
         type=Path,
         help="folder of bare git copies of the repositories of scans.yaml, as <owner>+<name>/repo",
     )
-    parser.add_argument("--pdf-mib", type=float, default=40.0, help="at most so many MiB of PDF documents")
-    parser.add_argument("--pdf-document-kib", type=float, default=1500.0, help="and so many KiB a document")
-    parser.add_argument(
-        "--pdf-page-kib", type=float, default=60.0, help="and so many KiB a page of a document"
-    )
-    parser.add_argument("--pdf-pages", type=int, default=40, help="and so many pages of a document")
-    parser.add_argument("--pictures-mib", type=float, default=5.0, help="at most so many MiB of pictures")
     options = parser.parse_args(arguments)
     try:
         manifest = build(options)

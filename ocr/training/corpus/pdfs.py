@@ -22,22 +22,11 @@ _ALLOWED = re.compile(
 )
 _SPLIT_ACCENT = re.compile("[¨´ˆ˜¸ˇ˘˙˚] ?[A-Za-zı]|[A-Za-z][¨´ˆ˜ˇ˘]")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PdfLimits:
-    """Requirements on a document, and limits on how much of it is taken."""
-
-    max_source_bytes: int = 12 * 2**20
-    max_bytes: int = 1_500_000
-    max_page_bytes: int = 60_000
-    max_pages: int = 40
-    max_looked_at: int = 60
-    min_page_characters: int = 200
-    min_mean_characters: int = 300
-    max_foreign_share: float = 0.02
-    min_known_words: float = 0.55
-    max_per_folder: int = 3
+# A file's bytes; of what is kept of it, and of each page of that; pages looked at, and kept; documents of a folder.
+_SOURCE_BYTES, _BYTES, _PAGE_BYTES = 12 * 2**20, 1_536_000, 61_440
+_LOOKED_AT, _KEPT, _OF_FOLDER = 60, 40, 3
+# The fewest characters of a page, and of a document's pages on average; shares of a page's characters and words.
+_CHARACTERS, _MEAN_CHARACTERS, _FOREIGN, _KNOWN = 200, 300, 0.02, 0.55
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +60,16 @@ def known_share(text: str, vocabulary: Collection[str]) -> float:
     return sum(word in vocabulary for word in words) / len(words) if words else 0.0
 
 
-def sound(text: str, vocabulary: Collection[str], limits: PdfLimits) -> bool:
+def sound(text: str, vocabulary: Collection[str]) -> bool:
     """Returns whether the text layer of one page may serve as truth.
 
     Refuses too little text, foreign or private-use characters, accents apart from their letters, and unknown words.
     """
     return (
-        len(text.strip()) >= limits.min_page_characters
-        and foreign_share(text) <= limits.max_foreign_share
+        len(text.strip()) >= _CHARACTERS
+        and foreign_share(text) <= _FOREIGN
         and len(_SPLIT_ACCENT.findall(text)) <= 1
-        and known_share(text, vocabulary) >= limits.min_known_words
+        and known_share(text, vocabulary) >= _KNOWN
     )
 
 
@@ -91,7 +80,6 @@ def build_pdfs(
     out: Path,
     *,
     budget_bytes: int,
-    limits: PdfLimits,
 ) -> list[dict[str, object]]:
     """Writes trimmed documents under out/train and out/valid until the budget is full; returns the index entries.
 
@@ -100,7 +88,7 @@ def build_pdfs(
     """
     streams: list[Iterator[Candidate]] = []
     for name, package in packages.items():
-        stream = _candidates(package, looked_at[name], vocabulary, limits)
+        stream = _candidates(package, looked_at[name], vocabulary)
         streams += [stream] * (1 + looked_at[name] // 50)
     random.Random(_SEED).shuffle(streams)
     index: list[dict[str, object]] = []
@@ -140,9 +128,7 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(words[:600].encode()).hexdigest()
 
 
-def _candidates(
-    package: Package, most: int, vocabulary: Collection[str], limits: PdfLimits
-) -> Iterator[Candidate]:
+def _candidates(package: Package, most: int, vocabulary: Collection[str]) -> Iterator[Candidate]:
     paths = sorted(
         {path for end in ("pdf", "pdf.gz") for path in package.root.rglob(f"*.{end}") if path.is_file()}
     )
@@ -150,12 +136,12 @@ def _candidates(
     per_folder: dict[Path, int] = {}
     for path in paths[:most]:
         source = f"{package.name}:{path.relative_to(package.root).as_posix()}"
-        if per_folder.get(path.parent, 0) >= limits.max_per_folder:
+        if per_folder.get(path.parent, 0) >= _OF_FOLDER:
             continue
-        if path.is_symlink() or path.stat().st_size > limits.max_source_bytes:
+        if path.is_symlink() or path.stat().st_size > _SOURCE_BYTES:
             continue
         whole = path.read_bytes()
-        data, pages = trim(gzip.decompress(whole) if path.suffix == ".gz" else whole, vocabulary, limits)
+        data, pages = trim(gzip.decompress(whole) if path.suffix == ".gz" else whole, vocabulary)
         if pages:
             per_folder[path.parent] = per_folder.get(path.parent, 0) + 1
             split = _split(f"{package.name}:{path.parent}")
@@ -168,7 +154,7 @@ def _split(folder: str) -> str:
     return "valid" if share < VALID_SHARE else "train"
 
 
-def trim(data: bytes, vocabulary: Collection[str], limits: PdfLimits) -> tuple[bytes, int]:
+def trim(data: bytes, vocabulary: Collection[str]) -> tuple[bytes, int]:
     """Returns the PDF cut down to sound pages and how many those are; no pages when the document is refused.
 
     Outlines, links, annotations, attachments and metadata are removed; fonts and pictures of the pages stay.
@@ -178,14 +164,14 @@ def trim(data: bytes, vocabulary: Collection[str], limits: PdfLimits) -> tuple[b
         with pymupdf.open(stream=data, filetype="pdf") as document:
             if document.needs_pass or document.is_encrypted or not len(document):
                 return b"", 0
-            chosen = _sound_pages(document, vocabulary, limits)
+            chosen = _sound_pages(document, vocabulary)
             texts = [document[number].get_text() for number in chosen]
             small = _only(document, chosen) if chosen else b""
         if not _holds(small, texts):
             return b"", 0
     except (RuntimeError, ValueError, pymupdf.mupdf.FzErrorBase):
         return b"", 0  # a damaged file: there are enough sound ones
-    fits = len(small) <= min(limits.max_bytes, limits.max_page_bytes * len(chosen))
+    fits = len(small) <= min(_BYTES, _PAGE_BYTES * len(chosen))
     return (small, len(chosen)) if fits else (b"", 0)
 
 
@@ -214,16 +200,16 @@ def _holds(data: bytes, texts: list[str]) -> bool:
         return [page.get_text() for page in document] == texts
 
 
-def _sound_pages(document: pymupdf.Document, vocabulary: Collection[str], limits: PdfLimits) -> list[int]:
-    step = max(1, -(-len(document) // limits.max_looked_at))
+def _sound_pages(document: pymupdf.Document, vocabulary: Collection[str]) -> list[int]:
+    step = max(1, -(-len(document) // _LOOKED_AT))
     looked_at = range(0, len(document), step)
     texts = {number: document[number].get_text() for number in looked_at}
-    if sum(map(len, texts.values())) < limits.min_mean_characters * len(texts):
+    if sum(map(len, texts.values())) < _MEAN_CHARACTERS * len(texts):
         return []
-    good = [n for n, text in texts.items() if sound(text, vocabulary, limits) and _visible(document[n])]
+    good = [n for n, text in texts.items() if sound(text, vocabulary) and _visible(document[n])]
     if len(good) < 0.3 * len(texts):
         return []
-    step = max(1, -(-len(good) // limits.max_pages))
+    step = max(1, -(-len(good) // _KEPT))
     return good[::step]
 
 
