@@ -14,7 +14,7 @@ from torch import nn
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.training.lines.page_pool import PagePool, batches
-from ocr.training.lines.page_streams import DrawnPages, Source
+from ocr.training.lines.page_streams import DrawnPages
 from ocr.training.lines.scan_pages import Scans
 
 Batch = TypeVar("Batch")
@@ -100,18 +100,5 @@ class LineTraining(ABC, Generic[Batch]):
     def save(self) -> None:
         """Writes the mean of the weights, for `LineReader.load`."""
 
-    def source(self, split: str, scans: float) -> Source:
-        """Returns what pages are drawn from. scans: share of real scans."""
-        args = self.args
-        return Source(
-            data=args.data,
-            characters=self.characters,
-            pages=args.pages,
-            real=args.real,
-            scans=scans,
-            seed=args.seed,
-            split=split,
-        )
-
     def _pages(self, split: str, scans: float) -> DrawnPages[Batch]:
-        return self.drawn(self.source(split, scans))
+        return self.drawn(self.args, self.characters, split, scans)

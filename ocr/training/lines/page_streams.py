@@ -1,10 +1,10 @@
 """Endless batches of pages with what each network learns of them, for worker processes to draw."""
 
+import argparse
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -45,48 +45,29 @@ class CellBatch:
     cells: Tensor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What pages are drawn from. data: a folder of ocr.training.corpus.
-
-    characters: those to learn. pages: in a batch. real, scans: shares from documents and of scans. split: "train" or
-    "valid". unlabelled: the reader gets lines without a label, too.
-    """
-
-    data: Path
-    characters: str
-    pages: int
-    real: float
-    seed: int
-    scans: float = 0.0
-    split: str = "train"
-    unlabelled: bool = False
-
-    def open(self, split: float) -> tuple[LinePages, random.Random]:
-        """Returns a process's own source of pages, and its random numbers. split: see LinePages."""
-        worker = torch.utils.data.get_worker_info()
-        if worker:
-            torch.set_num_threads(1)
-        pages = LinePages(self.data, sources=self.split, split=split)
-        return pages, random.Random(f"{self.split}/{self.seed}/{worker.id if worker else 0}")
-
-
 class DrawnPages(ABC, IterableDataset[Batch]):
-    """Batches of drawn pages. parted: the share of lines that end at wide white; empty: of pages without text."""
+    """Batches of drawn pages. parted: the share of lines that end at wide white; empty: of pages without text.
+
+    args: the training's options. characters: those to learn. split: "train" or "valid". scans: share of real scans.
+    """
 
     parted: ClassVar[float]
     empty: ClassVar[float]
 
-    def __init__(self, source: Source) -> None:
-        self.source = source
+    def __init__(self, args: argparse.Namespace, characters: str, split: str, scans: float) -> None:
+        self.args, self.characters, self.split, self.scans = args, characters, split, scans
 
     def __iter__(self) -> Iterator[Batch]:
-        source, (pages, rng) = self.source, self.source.open(self.parted)
+        worker, args = torch.utils.data.get_worker_info(), self.args
+        if worker:
+            torch.set_num_threads(1)
+        pages = LinePages(args.data, sources=self.split, split=self.parted)
+        rng = random.Random(f"{self.split}/{args.seed}/{worker.id if worker else 0}")
         while True:
             drawn: list[DrawnPage] = []
-            while len(drawn) < source.pages:
+            while len(drawn) < args.pages:
                 without = rng.random() < self.empty
-                page = pages.empty(rng) if without else pages.draw(rng, source.real, source.scans)
+                page = pages.empty(rng) if without else pages.draw(rng, args.real, self.scans)
                 if page is not None:
                     drawn.append(page)
             yield from self.made(drawn)
@@ -97,13 +78,16 @@ class DrawnPages(ABC, IterableDataset[Batch]):
 
 
 class ReaderPages(DrawnPages[LineBatch]):
-    """Pages for the reader, which must bear what finders do: lines with a character unknown to it have no label."""
+    """Pages for the reader, which must bear what finders do: lines with a character unknown to it have no label.
+
+    They are learned all the same where a teacher reads them.
+    """
 
     parted, empty = 0.6, 0.02
 
     def made(self, drawn: list[DrawnPage]) -> Iterator[LineBatch]:
-        classes = classes_of(self.source.characters)
-        batch = line_batch(drawn, classes, unlabelled=self.source.unlabelled)
+        taught = self.args.teacher is not None and self.split == "train"
+        batch = line_batch(drawn, classes_of(self.characters), unlabelled=taught)
         if len(batch.lengths):
             yield batch
 

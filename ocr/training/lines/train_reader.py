@@ -11,7 +11,7 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.line_training import LineTraining, parser
-from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages, Source
+from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages
 
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
@@ -148,11 +148,6 @@ class ReaderTraining(LineTraining[LineBatch]):
         if characters != self.characters:
             raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
         return fast(net)
-
-    def source(self, split: str, scans: float) -> Source:
-        """Returns what pages are drawn from: with lines without a label where a teacher reads them."""
-        taught = self.teacher is not None and split == "train"
-        return replace(super().source(split, scans), unlabelled=taught)
 
     def score(self, held_out: dict[str, list[LineBatch]]) -> str:
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""
