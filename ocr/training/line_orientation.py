@@ -1,8 +1,8 @@
 """Trains the network that tells which way up a piece of a line is (ocr.orientation.net):
 
-python -m ocr.training.line_orientation DATA PDFS OUT --pages 1000 --seconds 60
+python -m ocr.training.line_orientation DATA OUT --pages 1000 --seconds 60
 
-DATA is an ocr.training.corpus folder, PDFS a folder of documents, OUT the safetensors file. Takes minutes on a GPU.
+DATA is an ocr.training.corpus folder, OUT the safetensors file. Takes minutes on a GPU.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from ocr.orientation.net import FIRST, SECOND
 from ocr.training.augment.degrade import degraded_page
 from ocr.training.pages.compose import composed
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
-from ocr.training.pages.page_truth import Sheet
+from ocr.training.pages.page_truth import Sheet, extract
 
 _CHANNELS = (12, 24, 24)
 _PIECES = 40
-_MIN_CHARS, _LEVEL_SHARE = 150, 0.97
+_MIN_CHARS = 150
 # First and last letters of the alphabets that random words are made of; the reader knows only Latin.
 _SCRIPTS = (
     (0x410, 0x450), (0x391, 0x3CA), (0x5D0, 0x5EB), (0x621, 0x64B), (0x905, 0x93A), (0xE01, 0xE2F), (0x10D0, 0x10F1),
@@ -79,19 +79,20 @@ class Network(nn.Module):
         return {name: t.detach().cpu().half().contiguous().numpy() for name, t in (matrices | biases).items()}
 
 
-def sources(rng: random.Random, data: Path, pdfs: Path) -> Iterator[tuple[Draw, bool]]:
-    """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text."""
+def sources(rng: random.Random, data: Path) -> Iterator[tuple[Draw, bool]]:
+    """Yields pages without end: a function that draws one at a longer side in pixels, and whether it has text.
+
+    Nearly all text of a document's page runs from left to right: others have no truth.
+    """
     source = PageSource(data)
     pictures = source.pictures
-    files = sorted(pdfs.rglob("*.pdf"))
     while True:
         kind = rng.random()
         try:
             if kind < _SHARES[0]:
-                with pymupdf.open(rng.choice(files)) as document:
-                    page = document[rng.randrange(len(document))]
-                    if _is_level(page):
-                        yield _drawing(Sheet.of(page)), True
+                with source.real(rng) as sheet:
+                    if len(extract(sheet).text) >= _MIN_CHARS:
+                        yield _drawing(sheet), True
             elif kind < _SHARES[1]:
                 yield _drawing(composed(rng, source)), True
             elif kind < _SHARES[2]:
@@ -158,14 +159,6 @@ def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Netw
     return network
 
 
-def _is_level(page: "pymupdf.Page") -> bool:
-    """Returns whether there is text, nearly all of it running from left to right."""
-    lines = [line for block in page.get_text("dict")["blocks"] for line in block.get("lines", ())]
-    lengths = [(line["dir"][0], sum(len(span["text"].strip()) for span in line["spans"])) for line in lines]
-    total = sum(length for _, length in lengths)
-    return total >= _MIN_CHARS and sum(n for x, n in lengths if x > 0.99) >= _LEVEL_SHARE * total
-
-
 def _drawing(sheet: Sheet) -> Draw:
     return lambda side_px: sheet.grey(side_px / max(sheet.width_pt, sheet.height_pt))
 
@@ -183,14 +176,13 @@ def _other_script(rng: random.Random) -> "pymupdf.Document":
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m ocr.training.line_orientation", description=__doc__)
     parser.add_argument("data", type=Path, help="what ocr.training.corpus made")
-    parser.add_argument("pdfs", type=Path, help="a folder of documents")
     parser.add_argument("out", type=Path)
     parser.add_argument("--pages", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=60.0)
     args = parser.parse_args()
     rng = random.Random(0)
     found: list[tuple[UInt8Array, Ints]] = []
-    for number, (draw, text) in enumerate(sources(rng, args.data, args.pdfs)):
+    for number, (draw, text) in enumerate(sources(rng, args.data)):
         if number == args.pages:
             break
         for _ in range(2):

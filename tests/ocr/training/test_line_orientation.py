@@ -1,5 +1,6 @@
 """A few steps of training on two pages: what is written is what the numpy network reads."""
 
+import json
 import random
 from itertools import count, islice
 from pathlib import Path
@@ -17,25 +18,29 @@ from ocr.orientation.line_samples import PIECE_HEIGHT, PIECE_WIDTH
 from ocr.orientation.net import WEIGHTS, Net
 from ocr.training import line_orientation
 from ocr.training.line_orientation import Network, pieces_of, sources, worn
-from tests.ocr.training.sources import SENTENCE
+from tests.ocr.training.sources import SENTENCE, make_corpus
 
 _STEPS = 12
 
 
 @pytest.fixture
-def pdfs(tmp_path: Path) -> Path:
-    folder = tmp_path / "pdfs"
-    folder.mkdir()
+def data(tmp_path: Path) -> Path:
+    """Returns a corpus with a document."""
+    folder = make_corpus(tmp_path / "data")
+    (folder / "pdfs").mkdir()
     with pymupdf.open() as document:
         page = document.new_page()
         for number in range(34):
             page.insert_text((50, 70 + 20 * number), SENTENCE, fontsize=11, fontname="tiro")
-        document.save(folder / "a.pdf")
+        document.save(folder / "pdfs" / "a.pdf")
+    (folder / "pdfs" / "index.json").write_text(
+        json.dumps([{"file": "a.pdf", "split": "train", "pages": [0]}])
+    )
     return folder
 
 
-def test_sources_are_pages_with_text_and_pictures_without(corpus: Path, pdfs: Path) -> None:
-    drawn = list(islice(sources(random.Random(0), corpus, pdfs), 24))
+def test_sources_are_pages_with_text_and_pictures_without(data: Path) -> None:
+    drawn = list(islice(sources(random.Random(0), data), 24))
     assert {text for _, text in drawn} == {True, False}
     for draw, _ in drawn:
         page = draw(600)
@@ -44,9 +49,9 @@ def test_sources_are_pages_with_text_and_pictures_without(corpus: Path, pdfs: Pa
         assert 500 <= max(page.shape) <= 700
 
 
-def test_pieces_are_of_one_size_and_never_labelled_upside_down(corpus: Path, pdfs: Path) -> None:
+def test_pieces_are_of_one_size_and_never_labelled_upside_down(data: Path) -> None:
     rng = random.Random(1)
-    draw, text = next(page for page in sources(rng, corpus, pdfs) if page[1])
+    draw, text = next(page for page in sources(rng, data) if page[1])
     frames = list(pieces_of(rng, draw, text=text))
     assert len(frames) == 2
     # One of the two frames shows the lines level, turned to stand upright; the other shows them on their side.
@@ -79,10 +84,10 @@ def test_the_written_weights_say_in_numpy_what_the_network_says(tmp_path: Path) 
 
 
 def test_a_few_steps_on_two_pages_are_written_and_read_back(
-    corpus: Path, pdfs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written = tmp_path / "net.safetensors"
-    command = ["orientation", str(corpus), str(pdfs), str(written), "--pages", "2", "--seconds", str(_STEPS)]
+    command = ["orientation", str(data), str(written), "--pages", "2", "--seconds", str(_STEPS)]
     monkeypatch.setattr("sys.argv", command)
     # A second a step, however long one takes.
     monkeypatch.setattr(learning_loop, "time", SimpleNamespace(monotonic=count().__next__))
@@ -94,7 +99,7 @@ def test_a_few_steps_on_two_pages_are_written_and_read_back(
     monkeypatch.setattr(net, "WEIGHTS", written)
     trained = net.shipped.__wrapped__()
     rng = random.Random(5)
-    draw, text = next(page for page in sources(rng, corpus, pdfs) if page[1])
+    draw, text = next(page for page in sources(rng, data) if page[1])
     pieces, labels = map(np.concatenate, zip(*pieces_of(rng, draw, text=text), strict=True))
     before, after = (
         -network.log_odds((pieces / 255).astype(np.float32))[np.arange(len(labels)), labels].mean()
