@@ -1,14 +1,14 @@
 """The one loop of all trainings: by the clock, with the mean of the weights."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel
 
 _CHECK_MINUTES = 2.0
 Losses = dict[str, Tensor]
@@ -47,39 +47,30 @@ class MeanWeights:
     """
 
     def __init__(self, net: nn.Module, *, every: int, keep: float, young: int) -> None:
-        self._net, self._every, self._keep, self._young = net, every, keep, young
-        self.weights = {name: value.detach().clone() for name, value in net.state_dict().items()}
+        self._own, self._every, self._keep, self._young = net, every, keep, young
+        self._mean = AveragedModel(net, avg_fn=lambda mean, own, _: torch.lerp(mean, own, self._new))
+        self._mean.n_averaged += 1  # the weights at the start count
+        self._new = 0.0
 
-    @torch.no_grad()
+    @property
+    def net(self) -> nn.Module:
+        """The network with the mean, for reading."""
+        net: nn.Module = self._mean.module.eval()
+        return net
+
     def update(self, step: int) -> None:
         """Adds the weights after a step."""
-        if step % self._every:
-            return
-        new = 1 - min(self._keep, step / (step + self._young))
-        for name, value in self._net.state_dict().items():
-            if not value.is_floating_point() or "running" in name:
-                self.weights[name].copy_(value)
-            else:
-                self.weights[name].lerp_(value, new)
-
-    @contextmanager
-    def in_place(self) -> Iterator[None]:
-        """Lets the network work with the mean, for reading."""
-        own = {name: value.detach().clone() for name, value in self._net.state_dict().items()}
-        self._net.load_state_dict(self.weights)
-        self._net.eval()
-        try:
-            yield
-        finally:
-            self._net.load_state_dict(own)
-            self._net.train()
+        if step % self._every == 0:
+            self._new = 1 - min(self._keep, step / (step + self._young))
+            self._mean.update_parameters(self._own)
 
     def save(self, file: Path) -> None:
         """Writes the mean in float16, as `LineReader.load` reads it. The file is replaced at once."""
         file.parent.mkdir(parents=True, exist_ok=True)
         made = file.with_suffix(".new")
         stored = {
-            name: value.half() if value.is_floating_point() else value for name, value in self.weights.items()
+            name: value.half() if value.is_floating_point() else value
+            for name, value in self.net.state_dict().items()
         }
         save_file({name: value.contiguous() for name, value in stored.items()}, made)
         made.chmod(0o644)  # safetensors writes files that only their owner may read

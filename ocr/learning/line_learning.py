@@ -9,7 +9,7 @@ from operator import itemgetter
 
 import torch
 from rapidfuzz.distance import Levenshtein
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
@@ -30,7 +30,7 @@ def classes_of(characters: str) -> dict[str, int]:
     return {" ": SPACE, **{c: number for number, c in enumerate(characters, FIRST_CLASS)}}
 
 
-def read_frames(net: ReaderNet, images: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
+def read_frames(net: nn.Module, images: Tensor, widths: Tensor) -> tuple[Tensor, Tensor]:
     """Returns [N, T, C] float32 log-probabilities and the number of frames of each line.
 
     images: [N, 1, HEIGHT_PX, W] of any float. widths: [N] pixels, on the host.
@@ -158,9 +158,8 @@ def tune(
     def check() -> str:
         if not kept_out:
             return "no lines kept out"
-        with mean.in_place():
-            parts = [kept_out[n : n + settings.batch] for n in range(0, len(kept_out), settings.batch)]
-            means = [float(_loss(net, part, device, 0.0)) for part in parts]
+        parts = [kept_out[n : n + settings.batch] for n in range(0, len(kept_out), settings.batch)]
+        means = [float(_loss(mean.net, part, device, 0.0)) for part in parts]
         return f"loss on lines kept out {sum(means) / len(means):.3f}"
 
     optimiser = torch.optim.AdamW(net.parameters(), settings.rate, betas=_BETAS, weight_decay=_DECAY)
@@ -168,7 +167,7 @@ def tune(
     return mean
 
 
-def _loss(net: ReaderNet, lines: Sequence[LearnedLine], device: torch.device, wear: float) -> Tensor:
+def _loss(net: nn.Module, lines: Sequence[LearnedLine], device: torch.device, wear: float) -> Tensor:
     widths = torch.tensor([line.image.shape[1] for line in lines])
     low, high = RANGE
     images = torch.zeros(len(lines), 1, HEIGHT_PX, -(-int(widths.max()) // STEP_PX) * STEP_PX)

@@ -155,7 +155,7 @@ def train(pieces: UInt8Array, labels: Ints, seconds: float, device: str) -> Netw
         losses,
         lambda: f"{len(pieces)} pieces",
     )
-    network.load_state_dict(mean.weights)
+    network.load_state_dict(mean.net.state_dict())
     return network
 
 

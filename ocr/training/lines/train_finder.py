@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.int8 import fill
@@ -69,28 +69,25 @@ class FinderTraining(LineTraining[CellBatch]):
         with torch.no_grad():
             darkness = in_poor_light(worn_darkness(batch.pixels.to(self.device), strength))
             halved = on_dark_lid(F.avg_pool2d(darkness, HALVING))
-        return finder_losses(self._outputs(halved), batch.cells.to(self.device).float())
+        return finder_losses(self._outputs(self.net, halved), batch.cells.to(self.device).float())
 
-    def _outputs(self, halved: Tensor) -> Tensor:
+    def _outputs(self, net: nn.Module, halved: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            outputs: Tensor = self.net(halved)
+            outputs: Tensor = net(halved)
         return outputs.float()
 
     @torch.no_grad()
     def score(self, held_out: dict[str, list[CellBatch]]) -> str:
         """Returns how well the mean of the weights finds the text of clean pages, and how far baselines are off."""
         told = []
-        with self.mean.in_place():
-            for kind, batches in held_out.items():
-                shown = (F.avg_pool2d(worn_darkness(b.pixels.to(self.device), 0.0), HALVING) for b in batches)
-                parts = [
-                    finder_losses(self._outputs(halved), batch.cells.to(self.device).float())
-                    for halved, batch in zip(shown, batches, strict=True)
-                ]
-                dice, drop = (
-                    sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop")
-                )
-                told.append(f"{kind}F1 of cells {1 - dice:.3f}, baselines {DROP_PX * drop:.2f} px off")
+        for kind, batches in held_out.items():
+            shown = (F.avg_pool2d(worn_darkness(b.pixels.to(self.device), 0.0), HALVING) for b in batches)
+            parts = [
+                finder_losses(self._outputs(self.mean.net, halved), batch.cells.to(self.device).float())
+                for halved, batch in zip(shown, batches, strict=True)
+            ]
+            dice, drop = (sum(float(part[name]) for part in parts) / len(parts) for name in ("dice", "drop"))
+            told.append(f"{kind}F1 of cells {1 - dice:.3f}, baselines {DROP_PX * drop:.2f} px off")
         return ", ".join(told)
 
     def save(self) -> None:

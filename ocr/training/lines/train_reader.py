@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from rapidfuzz.distance import Levenshtein
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights
@@ -86,21 +86,21 @@ def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor, share: floa
 
 
 @torch.no_grad()
-def error_rate(net: ReaderNet, batch: LineBatch, device: torch.device, strength: float) -> float:
+def error_rate(net: nn.Module, batch: LineBatch, device: torch.device, strength: float) -> float:
     """Returns edits per character of a batch's lines, cut as a finder would. net: in evaluation mode."""
     pairs = [pair for pair in _readings(net, batch, device, strength) if pair[1]]
     return sum(map(Levenshtein.distance, *zip(*pairs, strict=True))) / sum(len(label) for _, label in pairs)
 
 
 @torch.no_grad()
-def invented(net: ReaderNet, batch: LineBatch, device: torch.device, strength: float) -> float:
+def invented(net: nn.Module, batch: LineBatch, device: torch.device, strength: float) -> float:
     """Returns how many characters are read in a line without text, on average. net: in evaluation mode."""
     found = [len(read) for read, label in _readings(net, batch, device, strength) if not label]
     return sum(found) / max(1, len(found))
 
 
 def _readings(
-    net: ReaderNet, batch: LineBatch, device: torch.device, strength: float
+    net: nn.Module, batch: LineBatch, device: torch.device, strength: float
 ) -> Iterator[tuple[list[int], list[int]]]:
     """Yields what is read in each line, and its label."""
     for lines in cut_lines(batch, device, strength):
@@ -153,12 +153,12 @@ class ReaderTraining(LineTraining[LineBatch]):
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""
         told = []
         # Every batch has another shape here, and cuDNN would plan each of its convolutions anew.
-        with self.mean.in_place(), torch.backends.cudnn.flags(enabled=False):
+        with torch.backends.cudnn.flags(enabled=False):
             for kind, batches in held_out.items():
                 for strength in _CHECKED:
-                    rates = [error_rate(self.net, batch, self.device, strength) for batch in batches]
+                    rates = [error_rate(self.mean.net, batch, self.device, strength) for batch in batches]
                     told.append(f"{kind}wear {strength:g}: {sum(rates) / len(rates):.2%} wrong")
-                made = [invented(self.net, batch, self.device, 0.0) for batch in batches]
+                made = [invented(self.mean.net, batch, self.device, 0.0) for batch in batches]
                 told.append(f"{kind}{sum(made) / len(made):.2f} characters in a line without text")
         return ", ".join(told)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from torch import nn
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
@@ -30,7 +31,7 @@ _HELD_SEED = 1_000_000  # of pages that no training composes
 _DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02
 
 
-def read(net: StructureNet, page: LinePage) -> LineStructure:
+def read(net: nn.Module, page: LinePage) -> LineStructure:
     """Returns what the network says of a page's lines."""
     batch = StructureBatch.of([page]).to(next(net.parameters()).device)
     with torch.no_grad():
@@ -111,12 +112,11 @@ def main() -> None:
     def check() -> str:
         mean.save(args.out / WEIGHTS)
         told = []
-        with mean.in_place():
-            for name, pages in held.items():
-                scores = Scores()
-                for page in pages:
-                    scores.add(page, read(net, page))
-                told.append(f"{name}: " + " ".join(f"{k}={v:.3f}" for k, v in scores.as_dict().items()))
+        for name, pages in held.items():
+            scores = Scores()
+            for page in pages:
+                scores.add(page, read(mean.net, page))
+            told.append(f"{name}: " + " ".join(f"{k}={v:.3f}" for k, v in scores.as_dict().items()))
         return f"HELD OUT {'; '.join(told)}; {pool.arrived} batches composed, {pool.used} used"
 
     schedule = Schedule(minutes=args.minutes, steps=args.steps, flat=0.4, warm_up=100, tell=args.tell)

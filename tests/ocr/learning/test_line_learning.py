@@ -77,7 +77,7 @@ def test_lines_are_learned_and_the_weights_are_read_back(
     assert characters == "abc"
     assert classes_of(characters) == {" ": 1, "a": 2, "b": 3, "c": 4}
     stored = again.state_dict()["head.weight"]
-    torch.testing.assert_close(stored, mean.weights["head.weight"], atol=1e-3, rtol=1e-3)
+    torch.testing.assert_close(stored, mean.net.state_dict()["head.weight"], atol=1e-3, rtol=1e-3)
     # Running means are those it was given.
     assert torch.equal(again.state_dict()["stem.1.running_mean"], torch.zeros(8))
 
