@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.page_text import lines_of_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
@@ -93,7 +94,7 @@ def _read(picture: Path, kept: Path) -> tuple[list, tuple[float, float]]:  # typ
     if not kept.is_file():
         kept.parent.mkdir(exist_ok=True)
         with Image.open(picture) as image:
-            darkness = darkness_of(np.asarray(image.convert("L")))
+            darkness = darkness_of(darkened(np.asarray(image.convert("L"))))
         reader = LineReader.load(find_directory("small") / LINES)
         lines = lines_of_text(reader.read(darkness, reader.find(darkness)))
         kept.write_bytes(pickle.dumps((lines, darkness.shape[::-1])))
