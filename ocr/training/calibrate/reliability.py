@@ -181,8 +181,8 @@ def expected_error(
     place of right or wrong.
     """
     rows = list(_bins(confidence, accuracy, weight))
-    total = sum(row.weight for row in rows)
-    return sum(row.weight * abs(row.confidence - row.accuracy) for row in rows) / total
+    apart = sum(weighed * abs(sure - right) for _, _, weighed, sure, right in rows)
+    return apart / sum(weighed for _, _, weighed, _, _ in rows)
 
 
 def rank_correlation(confidence: Sequence[float], accuracy: Sequence[float]) -> float:
@@ -196,35 +196,20 @@ def table(
 ) -> Iterator[str]:
     """Yields a line for each of ten bins that is not empty."""
     yield f"{'confidence':>12} {'count':>6} {'mean':>7} {'right':>7}"
-    for row in _bins(confidence, accuracy, weight):
-        span = f"{row.number / _BINS:.1f} to {(row.number + 1) / _BINS:.1f}"
-        yield f"{span:>12} {row.count:>6} {row.confidence:>7.1%} {row.accuracy:>7.1%}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bin:
-    """A bin. confidence, accuracy: weighted means of its items."""
-
-    number: int
-    count: int
-    weight: float
-    confidence: float
-    accuracy: float
+    for number, count, _, sure, right in _bins(confidence, accuracy, weight):
+        span = f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}"
+        yield f"{span:>12} {count:>6} {sure:>7.1%} {right:>7.1%}"
 
 
 def _bins(
     confidence: Sequence[float], accuracy: Sequence[float], weight: Sequence[float] | None
-) -> Iterator[_Bin]:
+) -> Iterator[tuple[int, int, float, float, float]]:
+    """Yields of each bin its number, its count, its weight, and the weighted means of confidence and accuracy."""
     sure, right = np.asarray(confidence), np.asarray(accuracy)
     w = np.ones(len(sure)) if weight is None else np.asarray(weight, float)
     numbers = np.minimum((sure * _BINS).astype(np.int64), _BINS - 1)
     for number in np.unique(numbers):
         at = (numbers == number) & (w > 0)
         if at.any():
-            yield _Bin(
-                number=int(number),
-                count=int(at.sum()),
-                weight=float(w[at].sum()),
-                confidence=float(np.average(sure[at], weights=w[at])),
-                accuracy=float(np.average(right[at], weights=w[at])),
-            )
+            means = [float(np.average(values[at], weights=w[at])) for values in (sure, right)]
+            yield int(number), int(at.sum()), float(w[at].sum()), means[0], means[1]
