@@ -17,7 +17,6 @@ from typing import Any
 from ocr.training.corpus.packages import CorpusError
 from tests.benchmarks.quality.readings import report
 from tests.benchmarks.quality.readings.measure import ENGINES, Options, measure
-from tests.benchmarks.quality.scoring.calibration import calibration_error, calibration_lines
 from tests.benchmarks.quality.scoring.summary import as_dict
 from tests.benchmarks.quality.sets.layout import QualityError
 from tests.benchmarks.quality.sets.unseen import build as unseen
@@ -71,11 +70,13 @@ def _measure(args: argparse.Namespace) -> int:
             if result.num_missing:
                 print(f"{result.summary.engine} has not read {result.num_missing} pages: counted as empty")
             if result.summary.engine == "ocrbatch":
-                table += [*calibration_lines(set_name, result.scores), ""]
+                table += [*report.calibration_lines(set_name, result.scores), ""]
                 ours += result.scores
-            kept.append({**as_dict(result.summary, result.scores), "ece": calibration_error(result.scores)})
+            kept.append(
+                {**as_dict(result.summary, result.scores), "ece": report.calibration_error(result.scores)}
+            )
     if len(options.sets) > 1 and ours:
-        table += [*calibration_lines("all sets", ours), ""]
+        table += [*report.calibration_lines("all sets", ours), ""]
     table += [*report.cost_lines(summaries), "", *report.NOTES]
     print(*table, sep="\n")
     if args.markdown is not None:

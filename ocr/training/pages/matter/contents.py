@@ -3,7 +3,7 @@
 import html
 from dataclasses import dataclass
 
-from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.matter.page_writer import ROMAN, Writer
 from ocr.training.pages.words.nonce import alike
 
 _LEADERS = [
@@ -15,24 +15,6 @@ _HEADS = [
     "Sommaire", "Indice", "Spis treści", "Obsah", "Innehåll", "List of Figures", "List of Tables", "Figures",
 ]  # fmt: skip
 _WORDS = ["", "", "", "", "Chapter ", "Part ", "Kapitel ", "Abb. ", "Figure "]
-_ROMAN = [
-    "i",
-    "ii",
-    "iii",
-    "iv",
-    "v",
-    "vi",
-    "vii",
-    "viii",
-    "ix",
-    "x",
-    "xi",
-    "xii",
-    "xiii",
-    "xiv",
-    "xv",
-    "xvi",
-]
 _BOLD = 1.25  # how much wider bold text is, at most
 
 
@@ -85,7 +67,7 @@ def contents(w: Writer) -> str:
         number = ".".join(map(str, counts[: level + 1])) + gap if numbered else ""
         title = (word if level == 0 else "") + number + w.words(1, most)
         label = f"{counts[0]}-{page % 40 + 1}" if labels == "chapter" else str(page)
-        label = _ROMAN[page - 1] if labels == "roman" and page <= len(_ROMAN) else label
+        label = ROMAN[page - 1] if labels == "roman" and page <= len(ROMAN) else label
         above, title = _broken(w, title, levels[level].indent_em)
         entries += levels[level].line(above) if above else ""
         entries += _filled(w, title, label, levels[level])

@@ -1,12 +1,11 @@
 """Lists: bullets of many shapes, numbers, nested lists, descriptions."""
 
-from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.matter.page_writer import ROMAN, Writer
 from ocr.training.pages.matter.prose import paragraph, small_capitals
 
 _MARKS = [
     "•", "–", "—", "*", "◦", "▪", "■", "●", "○", "→", "✓", "★", "‣", "▶", "+", "-", "∗", "·", "□", "☐", "»",
 ]  # fmt: skip
-_ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii"]
 
 
 def bullets(w: Writer) -> str:
@@ -50,7 +49,7 @@ def marked(w: Writer) -> str:
 
 def _numbering(w: Writer) -> list[str]:
     style = w.rng.choice(["{}.", "({})", "{})"])
-    kinds = [[str(n) for n in range(1, 13)], list("abcdefghijkl"), list("ABCDEFGHIJKL"), _ROMAN]
+    kinds = [[str(n) for n in range(1, 13)], list("abcdefghijkl"), list("ABCDEFGHIJKL"), ROMAN[:12]]
     return [style.format(name) for name in w.rng.choice(kinds)]
 
 

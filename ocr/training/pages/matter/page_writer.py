@@ -10,6 +10,7 @@ from ocr.training.pages.words.text import TextSource, random_word
 from ocr.training.pictures.source import Pictures
 
 _TAG = re.compile(r"<[^>]*>")
+ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi"]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,7 +1,9 @@
-"""Formats the figures as tables of markdown."""
+"""Formats the figures as tables of markdown, and how far a page's confidence is from the share of it that is right."""
 
 from collections.abc import Iterable, Sequence
 
+from ocr.training.calibrate.reliability import expected_error, table
+from tests.benchmarks.quality.scoring.scores import Score
 from tests.benchmarks.quality.scoring.summary import ALL, WRONG, SetSummary
 
 _COSTS = ("set", "engine", "pages", "CPU s a page", "wall s a page", "load s", "peak MiB")
@@ -52,6 +54,30 @@ def cost_lines(summaries: Iterable[SetSummary]) -> list[str]:
         for summary in summaries
     ]
     return _table(_COSTS, cells)
+
+
+def calibration_error(scores: Sequence[Score]) -> float:
+    """Returns the expected calibration error of the pages that have a confidence, 0 where none has."""
+    confidence, right = _rated(scores)
+    return expected_error(confidence, right) if confidence else 0.0
+
+
+def calibration_lines(set_name: str, scores: Sequence[Score]) -> list[str]:
+    """Returns the reliability table of ocrbatch's page confidence."""
+    confidence, right = _rated(scores)
+    if not confidence:
+        return [f"== {set_name}: no page has a confidence"]
+    error = (
+        f"expected calibration error {100 * calibration_error(scores):.1f} points, {len(confidence)} pages"
+    )
+    return [f"== {set_name}: ocrbatch's page confidence, {error}", *table(confidence, right)]
+
+
+def _rated(scores: Sequence[Score]) -> tuple[list[float], list[float]]:
+    """Returns the confidence of each page that has one, and the share of it that is right, 1 - min(1, CER)."""
+    pages = [page for page in scores if page.confidence is not None]
+    confidence = [page.confidence for page in pages if page.confidence is not None]
+    return confidence, [1 - min(1.0, page.characters.rate) for page in pages]
 
 
 def _table(head: Sequence[str], cells: Iterable[Sequence[str]]) -> list[str]:

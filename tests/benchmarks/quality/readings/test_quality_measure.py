@@ -12,7 +12,7 @@ from storage.records.store import Store
 from tests.benchmarks.quality.readings import costs
 from tests.benchmarks.quality.readings.engines import stored, tesseract
 from tests.benchmarks.quality.readings.measure import Options, measure, spread
-from tests.benchmarks.quality.scoring.calibration import calibration_error
+from tests.benchmarks.quality.readings.report import calibration_error
 from tests.benchmarks.quality.sets.layout import QualityError
 from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 

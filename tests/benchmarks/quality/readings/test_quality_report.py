@@ -3,8 +3,12 @@
 import pytest
 
 from tests.benchmarks.quality.readings.engines import Reading, SetReading
-from tests.benchmarks.quality.readings.report import cost_lines, set_lines
-from tests.benchmarks.quality.scoring.calibration import calibration_error, calibration_lines
+from tests.benchmarks.quality.readings.report import (
+    calibration_error,
+    calibration_lines,
+    cost_lines,
+    set_lines,
+)
 from tests.benchmarks.quality.scoring.scores import Score, score
 from tests.benchmarks.quality.scoring.summary import ALL, as_dict, summarise
 
