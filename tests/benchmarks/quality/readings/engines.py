@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -10,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePath
+from typing import Any
 
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
@@ -35,15 +35,12 @@ class SetReading:
     """An engine's readings of a set by page name, and their total cost.
 
     cpu_s, wall_s: start and loading included; None if not measured here.
-    load_s: loading the model, if it is loaded once for the set. peak_mb: MiB, see `costs.run`.
     """
 
     engine: str
     pages: dict[str, Reading]
     cpu_s: float | None = None
     wall_s: float | None = None
-    load_s: float | None = None
-    peak_mb: float | None = None
 
 
 def tesseract(pictures: Sequence[Path], cache: Path | None = None) -> SetReading:
@@ -65,7 +62,6 @@ def tesseract(pictures: Sequence[Path], cache: Path | None = None) -> SetReading
         pages=pages,
         cpu_s=sum(cost.cpu_s for cost in spent),
         wall_s=sum(cost.wall_s for cost in spent),
-        peak_mb=max((cost.peak_mb for cost in spent), default=None),
     )
 
 
@@ -84,14 +80,11 @@ def ocrbatch(pictures: Sequence[Path], model: str, sets: Sequence[str] = ()) -> 
         if not database.exists():
             raise QualityError(f"ocrbatch run failed: {done.stderr.strip()[-800:]}")
         pages = stored(database).pages
-    load = re.search(r"loading the model ([0-9.]+) s", done.stdout + done.stderr)
     return SetReading(
         engine="ocrbatch",
         pages=pages,
         cpu_s=done.cost.cpu_s,
         wall_s=done.cost.wall_s,
-        load_s=float(load[1]) if load else None,
-        peak_mb=done.cost.peak_mb,
     )
 
 
@@ -132,10 +125,10 @@ def _entry(picture: Path, cache: Path) -> Path:
 def _cached(picture: Path, cache: Path | None, version: str) -> tuple[str, Cost] | None:
     if cache is None or not (entry := _entry(picture, cache)).is_file():
         return None
-    kept: Mapping[str, object] = json.loads(entry.read_text(encoding="utf-8"))
+    kept: Mapping[str, Any] = json.loads(entry.read_text(encoding="utf-8"))
     if kept["version"] != version:
         return None
-    return str(kept["text"]), Cost(**json.loads(json.dumps(kept["cost"])))
+    return str(kept["text"]), Cost(cpu_s=kept["cost"]["cpu_s"], wall_s=kept["cost"]["wall_s"])
 
 
 def _keep(picture: Path, cache: Path | None, version: str, text: str, cost: Cost) -> None:

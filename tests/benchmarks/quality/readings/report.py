@@ -6,7 +6,7 @@ from ocr.training.calibrate.reliability import expected_error, table
 from tests.benchmarks.quality.scoring.scores import Score
 from tests.benchmarks.quality.scoring.summary import ALL, WRONG, SetSummary
 
-_COSTS = ("set", "engine", "pages", "CPU s a page", "wall s a page", "load s", "peak MiB")
+_COSTS = ("set", "engine", "pages", "CPU s a page", "wall s a page")
 NOTES = (
     "wrong: edits / length over all pages; folded: with look-alike punctuation and leaders as one. Rates in per cent;",
     f"'{ALL}' leaves out handwriting. Costs hold process start and loading.",
@@ -48,8 +48,6 @@ def cost_lines(summaries: Iterable[SetSummary]) -> list[str]:
             str(summary.num_read),
             _number(summary.cpu_s, 2),
             _number(summary.wall_s, 2),
-            _number(summary.load_s, 1),
-            _number(summary.peak_mb, 0),
         )
         for summary in summaries
     ]

@@ -18,7 +18,6 @@ from tests.storage.sample_records import SETTINGS, a_file, a_page, a_run
 
 _BURN = "import time; end = time.process_time() + 0.4\nwhile time.process_time() < end: pass"
 _PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {_BURN!r}]); print('done')"
-_HUNGRY = "import time; block = bytearray(b'x') * (200 << 20); print(1, flush=True); input(); time.sleep(1.5)"
 
 
 def test_cpu_seconds_are_those_of_the_whole_family(tmp_path: Path) -> None:
@@ -26,17 +25,6 @@ def test_cpu_seconds_are_those_of_the_whole_family(tmp_path: Path) -> None:
     assert (finished.returncode, finished.stdout.strip()) == (0, "done")
     assert finished.cost.cpu_s >= 0.4
     assert finished.cost.wall_s >= 0.4
-
-
-def test_peak_memory_adds_up_processes_that_live_together(tmp_path: Path) -> None:
-    two = (
-        "import subprocess as s, sys\n"
-        f"both = [s.Popen([sys.executable, '-c', {_HUNGRY!r}], stdin=s.PIPE, stdout=s.PIPE) for _ in '12']\n"
-        "[one.stdout.readline() for one in both]\n"  # both have their memory
-        "[one.communicate(b'go on') for one in both]"
-    )
-    finished = costs.run([sys.executable, "-c", two], {}, tmp_path)
-    assert finished.cost.peak_mb >= 400
 
 
 @pytest.fixture

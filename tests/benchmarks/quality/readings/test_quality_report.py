@@ -29,8 +29,6 @@ _READING = SetReading(
     pages={str(number): Reading(text="", status="ok") for number in range(4)},
     cpu_s=8.0,
     wall_s=16.0,
-    load_s=1.5,
-    peak_mb=500.0,
 )
 
 
@@ -74,4 +72,4 @@ def test_tables_show_the_figures() -> None:
     lines = set_lines([summary, summary])
     assert len({line.count("|") for line in lines}) == 1
     assert lines[-1].startswith(f"| {ALL} | 3 | 8.00 / 8.00 |")
-    assert cost_lines([summary])[-1] == "| scans | ocrbatch | 4 | 2.00 | 4.00 | 1.5 | 500 |"
+    assert cost_lines([summary])[-1] == "| scans | ocrbatch | 4 | 2.00 | 4.00 |"

@@ -40,8 +40,6 @@ class SetSummary:
     num_read: int
     cpu_s: float | None
     wall_s: float | None
-    load_s: float | None
-    peak_mb: float | None
 
 
 def summarise(set_name: str, reading: SetReading, scores: Sequence[Score]) -> SetSummary:
@@ -58,8 +56,6 @@ def summarise(set_name: str, reading: SetReading, scores: Sequence[Score]) -> Se
         num_read=len(scores),
         cpu_s=_each(reading.cpu_s, len(scores)),
         wall_s=_each(reading.wall_s, len(reading.pages)),
-        load_s=reading.load_s,
-        peak_mb=reading.peak_mb,
     )
 
 
