@@ -7,7 +7,7 @@ python -m tests.faults.files.hostile run DIR --db FILE --model small
 `build` writes damaged and crafted PDFs and images, pixel bombs and decompression bombs, files that are not what their
 names say, names with line breaks and escapes, links, pipes, sockets and devices; the same --seed makes the same files.
 `run` has `ocrbatch run` read them, by default with a tiny model, and then the good ones alone. It prints JSON: how the
-files and pages ended, the peak memory of all processes together, seconds, and the faults found. Faults are: an exit
+files and pages ended, seconds, and the faults found. Faults are: an exit
 code other than 0 or 3, a run that hangs, an input without a row or without a reason, a page that is missing or without
 an end, a good page that reads differently than it does alone, a corrupt database, a process or a file left behind,
 documents that were changed, control characters on the terminal, an export that fails. The exit code is 1 if there
@@ -22,7 +22,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -37,7 +36,6 @@ from tests.faults.rig import tables
 from tests.faults.rig.launcher import Running, Starter
 from tests.faults.rig.model import READS_WORDS, save_words
 
-_MIB = 1 << 20
 _ENDED = (0, 3)
 _MOST_PAGES = 20
 _FINAL = {"ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined"}
@@ -62,29 +60,7 @@ class Report:
     num_good_equal: int = 0
     exit_code: int | None = None
     seconds: float = 0.0
-    peak_main_mib: int = 0
-    peak_workers_mib: int = 0
     faults: list[str] = field(default_factory=list)
-
-
-class Watch:
-    """Watches the resident memory of a run's processes; shared memory counts in each."""
-
-    def __init__(self, running: Running) -> None:
-        self._running, self._ended = running, threading.Event()
-        self.main_mib = self.workers_mib = 0
-        self._thread = threading.Thread(target=self._look, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._ended.wait(0.2):
-            sizes = {process.pid: _resident_mib(process.pid) for process in self._running.processes()}
-            self.main_mib = max(self.main_mib, sizes.pop(self._running.pid, 0))
-            self.workers_mib = max(self.workers_mib, sum(sizes.values()))
 
 
 def run(args: argparse.Namespace) -> Report:
@@ -121,15 +97,13 @@ def run(args: argparse.Namespace) -> Report:
 
 
 def _watch(running: Running, report: Report, time_limit_s: float) -> None:
-    watch, began = Watch(running), time.monotonic()
+    began = time.monotonic()
     if not running.wait(time_limit_s):
         report.faults.append(f"the run was still going on after {time_limit_s:g} s")
         running.kill(group=True)
         running.wait(60)
     report.seconds = round(time.monotonic() - began, 1)
-    watch.close()
     report.exit_code = running.exit_code
-    report.peak_main_mib, report.peak_workers_mib = watch.main_mib, watch.workers_mib
     if running.exit_code not in _ENDED:
         report.faults.append(
             f"exit code {running.exit_code}: {running.log.read_text(errors='replace')[-2000:]}"
@@ -276,14 +250,6 @@ def _state(folder: Path) -> dict[bytes, tuple[int, ...]]:
         seen = os.lstat(path)
         found[path] = (seen.st_mode, seen.st_size, seen.st_mtime_ns)
     return found
-
-
-def _resident_mib(pid: int) -> int:
-    try:
-        fields = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()
-    except OSError:  # it has ended
-        return 0
-    return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") // _MIB
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
