@@ -17,12 +17,14 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from ocr.line_reader.faint_print import darkened
+from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.page_text import lines_of_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
@@ -89,17 +91,22 @@ def order_lines(folder: Path, sets: Iterable[str], network: StructureNetwork) ->
         yield f"{kind:28} {pages:4} pages {length:8} characters {wrong / max(1, length):8.2%} otherwise"
 
 
-def _read(picture: Path, kept: Path) -> tuple[list, tuple[float, float]]:  # type: ignore[type-arg]
+def _read(picture: Path, kept: Path) -> tuple[list[ReadLine], tuple[float, float]]:
     """Returns the lines of text that the line reader reads on a picture, and its size; both are kept in a file."""
     if not kept.is_file():
         kept.parent.mkdir(exist_ok=True)
         with Image.open(picture) as image:
             darkness = darkness_of(darkened(np.asarray(image.convert("L"))))
-        reader = LineReader.load(find_directory("small") / LINES)
+        reader = _reader()
         lines = lines_of_text(reader.read(darkness, reader.find(darkness)))
         kept.write_bytes(pickle.dumps((lines, darkness.shape[::-1])))
-    found: tuple[list, tuple[float, float]] = pickle.loads(kept.read_bytes())  # type: ignore[type-arg]
+    found: tuple[list[ReadLine], tuple[float, float]] = pickle.loads(kept.read_bytes())
     return found
+
+
+@cache
+def _reader() -> LineReader:
+    return LineReader.load(find_directory("small") / LINES)
 
 
 def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
