@@ -67,13 +67,12 @@ def copied(batch: Batch) -> Batch:
     return cast(Batch, replace(cast(Any, batch), **tensors))
 
 
-def batches(dataset: IterableDataset[Batch], workers: int, prefetch: int = 2) -> Iterator[Batch]:
-    """Returns the dataset's batches, drawn by `workers` processes (in this one where 0), `prefetch` ahead in each."""
+def batches(dataset: IterableDataset[Batch], workers: int) -> Iterator[Batch]:
+    """Returns the dataset's batches, drawn by `workers` processes (in this one where 0), two ahead in each."""
     loader: DataLoader[Batch] = DataLoader(
         dataset,
         batch_size=None,
         num_workers=workers,
-        prefetch_factor=prefetch if workers else None,
         multiprocessing_context="spawn" if workers else None,
     )
     return iter(loader)

@@ -17,6 +17,7 @@ from ocr.line_reader.structure_network import ROLES
 from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
 
 _NEAR, _NEAR_WEIGHT = 4, 4.0  # lines so near in the order count for more
+_GATHERED = 192  # pages that are sorted by their length at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +70,11 @@ def _truth(page: LinePage) -> np.ndarray:
 class ComposedPages(IterableDataset[StructureBatch]):
     """Batches of pages of like length. folder: of a corpus. uses: how often a page comes, each time found otherwise.
 
-    pairs: about how many pairs of lines a batch has. genres: as line_pages takes them. gathered: pages that are
-    sorted by their length at a time.
+    pairs: about how many pairs of lines a batch has. genres: as line_pages takes them.
     """
 
-    def __init__(
-        self, folder: Path, *, seed: int, uses: int, pairs: int, genres: Collection[str], gathered: int = 192
-    ) -> None:
-        self.folder, self.seed, self.uses, self.pairs = folder, seed, uses, pairs
-        self.genres, self.gathered = genres, gathered
+    def __init__(self, folder: Path, *, seed: int, uses: int, pairs: int, genres: Collection[str]) -> None:
+        self.folder, self.seed, self.uses, self.pairs, self.genres = folder, seed, uses, pairs, genres
 
     def __iter__(self) -> Iterator[StructureBatch]:
         worker = torch.utils.data.get_worker_info()
@@ -85,12 +82,12 @@ class ComposedPages(IterableDataset[StructureBatch]):
             torch.set_num_threads(1)
         source = line_source(self.folder)
         rng = random.Random(f"{self.seed}/{worker.id if worker else 0}")
-        gathered = self.gathered // 4  # the first batches come soon
+        gathered = _GATHERED // 4  # the first batches come soon
         while True:
             pages: list[LinePage] = []
             while len(pages) < gathered:
                 pages += line_pages(rng, source, uses=self.uses, genres=self.genres)
-            gathered = self.gathered
+            gathered = _GATHERED
             pages.sort(key=lambda page: len(page.lines))
             parts = list(_parts(pages, self.pairs))
             rng.shuffle(parts)

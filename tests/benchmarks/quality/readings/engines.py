@@ -65,17 +65,15 @@ def tesseract(pictures: Sequence[Path], cache: Path | None = None) -> SetReading
     )
 
 
-def ocrbatch(pictures: Sequence[Path], model: str, sets: Sequence[str] = ()) -> SetReading:
+def ocrbatch(pictures: Sequence[Path], model: str) -> SetReading:
     """Reads pictures in one run of `ocrbatch run` on the CPU with one thread and one render worker.
 
-    sets: further KEY=VALUE of the configuration. Raises QualityError where the run fails as a whole.
+    Raises QualityError where the run fails as a whole.
     """
     with tempfile.TemporaryDirectory() as scratch:
         database = Path(scratch) / "set.db"
         command = [sys.executable, "-m", "pipeline.cli", "run", "--db", str(database), "--model", model]
-        command += ["--device", "cpu"]
-        for key in ("threads=1", "render.workers=1", *sets):
-            command += ["--set", key]
+        command += ["--device", "cpu", "--set", "threads=1", "--set", "render.workers=1"]
         done = costs.run([*command, *map(str, pictures)], _ONE_THREAD, Path(scratch))
         if not database.exists():
             raise QualityError(f"ocrbatch run failed: {done.stderr.strip()[-800:]}")
