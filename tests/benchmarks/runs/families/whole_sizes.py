@@ -17,7 +17,7 @@ class WholeSize:
 
     billions: of parameters, as published. source: where text was read. text, vision, top: of the config.json; top is
     beside the others. image: settings of the image processor. version: MiniCPM-V's. unverified: what was found neither
-    where the model is published nor in a copy of it.
+    where the model is published nor in a copy of it, beside what published_sizes says of encoders.
     """
 
     kind: str
@@ -49,11 +49,9 @@ def _minicpm(version: str, billions: float, source: str, text: Mapping[str, Any]
     top = {key: value for key, value in size.config.items() if key not in ("model_type", "version")}
     text = {"tie_word_embeddings": False, **text}
     assert text["hidden_size"] == top["hidden_size"]
-    unverified = (*size.unverified, *more.pop("unverified", ()))
     return WholeSize(
-        kind="minicpmv", billions=billions, source=source, text=text, top=top, version=version, unverified=unverified,
-        **more,
-    )  # fmt: skip
+        kind="minicpmv", billions=billions, source=source, text=text, top=top, version=version, **more
+    )
 
 
 _GLM_MROPE = (16, 24, 24)
