@@ -18,6 +18,7 @@ from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 _SHARES = {"nested": 0.18, "boxes": 0.1, "articles": 0.08, "entries": 0.12, "reference": 0.08}  # of pages
 NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.16  # of the parts of nested pages
+_BAR_SHARE = 0.15  # of the bands of nested pages, under a row of names
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 _FEWEST, _MOST = 2, 450  # lines of a page
 _PIXEL = base64.b64decode(
@@ -92,6 +93,9 @@ def _nested(rng: random.Random, source: PageSource) -> LinePage:
     lines: list[TrueLine] = []
     y, least = rng.uniform(0.03, 0.08) * width, rng.uniform(0.04, 0.1) * width
     for _ in range(rng.randint(1, 4)):
+        if rng.random() < _BAR_SHARE:
+            _bar(rng, source, lines, (least, width - least, y), size)
+            y += rng.uniform(1.2, 3.5) * size
         shares = [rng.choice([1.0, 1.0, 1.5, 2.0]) for _ in range(rng.choice([1, 2, 2, 3]))]
         x, foot = least, y
         for share in shares:
@@ -104,6 +108,26 @@ def _nested(rng: random.Random, source: PageSource) -> LinePage:
             foot, x = max(foot, top - between), x + wide + gap
         y = foot + rng.uniform(1.5, 4.0) * size
     return LinePage(genre="nested", width_pt=width, height_pt=y + least, lines=tuple(lines))
+
+
+def _bar(
+    rng: random.Random,
+    source: PageSource,
+    lines: list[TrueLine],
+    ends: tuple[float, float, float],
+    size_pt: float,
+) -> None:
+    """Adds a row of names far apart, as of a menu or over a page. ends: its left, its right, its baseline."""
+    left, right, base = ends
+    count, category = rng.randint(2, 7), source.text.category(rng)
+    place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index("text"))
+    shares = [rng.uniform(0.3, 1.0) for _ in range(count)]
+    if rng.random() < 0.3:  # some at the right end
+        shares[rng.randrange(count)] += 2.0
+    edges = [left + (right - left) * sum(shares[:n]) / sum(shares) for n in range(count + 1)]
+    for start, end in pairwise(edges):
+        text = source.text.phrase(rng, category, rng.choice([1, 1, 2, 3]))
+        _put(lines, text, (start, end - size_pt, base), size_pt, place)
 
 
 def _part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> Sequence[TrueLine]:
