@@ -7,7 +7,7 @@ and a log get it with these characters escaped.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO, cast
 
 # C0 except tab and newline, DEL and C1; marks that reorder or hide text; Unicode's own line ends; lone surrogates.
@@ -43,6 +43,10 @@ class _Screen:
 
     def write(self, text: str) -> int:
         return self._stream.write(shown(text))
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
