@@ -142,12 +142,11 @@ def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
         if place == "encoder" and any(is_poison):
             raise LOST
         return [
-            replace(
-                page, tokens=replace(page.tokens, tokens_TD=torch.full_like(page.tokens.tokens_TD, torch.nan))
+            (
+                replace(tokens, tokens_TD=torch.full_like(tokens.tokens_TD, torch.nan)) if poison else tokens,
+                timings,
             )
-            if poison
-            else page
-            for page, poison in zip(encode(encoder, pages), is_poison, strict=True)
+            for (tokens, timings), poison in zip(encode(encoder, pages), is_poison, strict=True)
         ]
 
     def prefills(self: DeviceSteps, prompts: torch.Tensor, *places: Any) -> Any:
