@@ -46,10 +46,11 @@ def structure_of(
     """
     scores = pairs[BEFORE].clip(-_SUREST, _SUREST)
     blocks = clustered(pairs[SAME_BLOCK])
-    grids = np.full(len(roles), -1) if cells is None else cells[:, 0]
+    cells = np.full((len(roles), 2), -1) if cells is None else cells
+    grids = cells[:, 0]
     _, blocks = np.unique(np.where(grids < 0, blocks, len(blocks) + grids), return_inverse=True)
     scores = scores + np.float32(_OF_BLOCKS) * _means(scores, blocks)[np.ix_(blocks, blocks)]
-    order = ordered(scores) if cells is None else _ordered_by_cells(scores, cells)
+    order = _ordered_by_cells(scores, cells) if (grids >= 0).any() else ordered(scores)
     named = roles.argmax(1)
     is_cell = np.isin(named, tabular) & (grids < 0)
     rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))

@@ -98,7 +98,8 @@ def _parts(
     char_px = character_px(kept)
     reads = whole_lines(kept, char_px)
     level, rules, uprights = _levelled(reads, rules, uprights)
-    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
+    has_rules = rules and uprights  # in both directions, as few pages have
+    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights) if has_rules else []
     cells = _cells_of(level, grids)
     rows = _rows(reads, level, cells, size_px)
     size = _body_size(rows)
