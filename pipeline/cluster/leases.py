@@ -112,9 +112,7 @@ class Leases:
             return taken
         await self._has_begun(worker)
         while worker not in self._leaving and not self._back:
-            for file in self._shared(worker):
-                held[file.found.path] = file.found
-                taken.append(file.found)
+            taken += [file.found for file in self._shared(worker)]
             if taken or not (self._others_plan(worker) or self._may_come_back(worker)):
                 return taken
             await asyncio.sleep(_POLL_S)
@@ -241,6 +239,7 @@ class Leases:
 
     def _own(self, worker: int, file: _File, pages: set[int]) -> None:
         """Makes pages that nobody has a worker's."""
+        self._held.setdefault(worker, {})[file.found.path] = file.found
         file.owned.setdefault(worker, set()).update(pages)
         self._spare[worker] += len(pages - file.begun - file.apart)
         self._num_owned[worker] += len(pages)

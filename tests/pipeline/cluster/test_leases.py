@@ -107,6 +107,20 @@ async def test_a_lost_worker_loses_only_its_share_of_a_file(leases: Leases) -> N
 
 
 @in_loop
+async def test_pages_that_a_worker_gets_back_are_not_lost_with_it(leases: Leases) -> None:
+    await leases.take(0, 4)
+    for path, pages in zip("abcd", (6, 2, 0, 0), strict=True):
+        plan(leases, 0, path, pages)
+    assert names(await leases.take(1, 2)) == ["b", "a"]
+    assert all(leases.claim(0, "A", page) for page in range(4))
+    assert names(await leases.take(2, 2)) == ["b"]
+    assert plan(leases, 2, "b", 2, again=True) == [0, 1]
+    assert leases.lost(2) == 1
+    assert plan(leases, 1, "b", 2, again=True) == [0, 1]  # before it knew that they were another's
+    assert leases.lost(1) == 2
+
+
+@in_loop
 async def test_a_page_that_comes_back_before_its_turn_is_read_once(leases: Leases) -> None:
     await with_all(leases, 0, 4)
     await leases.take(1, 1)
