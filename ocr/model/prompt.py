@@ -14,6 +14,24 @@ class PromptError(ValueError):
     """The prompt cannot be used as written."""
 
 
+def placed(prompt: str, items: Sequence[str], between: str = "") -> str:
+    """Returns a prompt with texts in place of its pictures. between: stands between those in one place.
+
+    A prompt that says `<image>` once has all of them there, one without has them first. Raises: PromptError for
+    another number of places than of pictures.
+    """
+    pieces = prompt.split(IMAGE_TAG)
+    places = [between.join(items)] if len(pieces) <= 2 else items
+    if len(pieces) == 1:
+        pieces = ["", prompt]
+    if len(places) != len(pieces) - 1:
+        raise PromptError(
+            f"the prompt {prompt!r} holds {IMAGE_TAG} {len(pieces) - 1} times; write it once, or not at all to have "
+            f"the image first, or once for each picture, of which there are {len(items)}"
+        )
+    return pieces[0] + "".join(item + piece for item, piece in zip(places, pieces[1:], strict=True))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptIds:
     """The prompt's token ids before and after the page. before starts with BOS."""

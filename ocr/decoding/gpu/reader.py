@@ -119,7 +119,7 @@ class PagedReader:
             raise
 
     def _page(self, request: PageRequest) -> Page:
-        tokens_TD = request.vision.tokens_TD
+        tokens_TD = request.only.tokens_TD
         num_prompt = self._prompts.num_tokens + len(tokens_TD)
         return Page(
             prompt=partial(self._prompts.around, tokens_TD),

@@ -53,13 +53,17 @@ class MiniCpmReader(TransformersReader):
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its PagePrompt. Raises: PromptError."""
-        note = request.vision.note
-        assert isinstance(note, Placeholders), "pages of this model were encoded by it"
-        prompt = page_prompt(self.tokenizer, self.whole.config.version, self.prompt, note)
+        notes = [item.note for item in request.items if isinstance(item.note, Placeholders)]
+        assert len(notes) == len(request.items), "pages of this model were encoded by it"
+        question = request.prompt or self.prompt
+        prompt = page_prompt(self.tokenizer, self.whole.config.version, question, *notes)
         return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.ids))
 
     def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Tensor]:
-        rows = [self.whole.inputs_embeds(page.prompt, page.request.vision.tokens_TD) for page in pages]
+        seen = [torch.cat([item.tokens_TD for item in page.request.items]) for page in pages]
+        rows = [
+            self.whole.inputs_embeds(page.prompt, tokens) for page, tokens in zip(pages, seen, strict=True)
+        ]
         return {
             "inputs_embeds": padded(rows),
             "attention_mask": padded([torch.ones_like(row[:, 0], dtype=torch.int64) for row in rows]),

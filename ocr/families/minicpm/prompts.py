@@ -1,9 +1,10 @@
-"""Turns a prompt and a page's placeholders into token ids, and says which of them vision tokens replace.
+"""Turns a prompt and its pictures' placeholders into token ids, and says which of them vision tokens replace.
 
 Source: the published chat templates and `get_slice_image_placeholder` of MiniCPM-Llama3-V-2_5, MiniCPM-V-2_6 and
 MiniCPM-V-4_5; MiniCPM-V-4 has that of MiniCPM4. Thinking is off, as in the published `chat` of 4.5.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
@@ -11,12 +12,12 @@ from tokenizers import Tokenizer
 from encoders.minicpm.slices_encoder import Placeholders
 from ocr.errors import CheckpointError
 from ocr.families.minicpm.versions import Version
-from ocr.model.prompt import IMAGE_TAG, PromptError
+from ocr.model.prompt import IMAGE_TAG, PromptError, placed
 
 _IMAGE, _SLICE, _ID, _UNKNOWN = (
     ("<image>", "</image>"),
     ("<slice>", "</slice>"),
-    "<image_id>0</image_id>",
+    ("<image_id>", "</image_id>"),
     "<unk>",
 )
 _QWEN = ("<|im_start|>user\n", "<|im_end|>\n<|im_start|>assistant\n")
@@ -64,18 +65,19 @@ class PagePrompt:
     places: tuple[int, ...]
 
 
-def page_prompt(
-    tokenizer: Tokenizer, version: Version, question: str, placeholders: Placeholders
-) -> PagePrompt:
-    """Returns a page's prompt. question: `<image>` says where the page belongs, otherwise it comes first, in a line.
+def page_prompt(tokenizer: Tokenizer, version: Version, question: str, *items: Placeholders) -> PagePrompt:
+    """Returns the prompt of pages and videos, each in a line of its own.
+
+    question: `<image>` says where they belong, see ocr.model.prompt.placed; otherwise they come first. Images beside
+    a video have no ids, as published code gives ids to all pictures of a prompt or to none.
 
     Raises: PromptError for a question with marks of the model's own; CheckpointError for a tokenizer without them.
     """
     chat = CHATS[version]
-    text = chat.before + _asked(chat, question, placeholders) + chat.after
+    text = chat.before + _asked(chat, question, items) + chat.after
     ids = tokenizer.encode(text).ids
     places = _places(tokenizer, chat, ids)
-    expected = num_placeholders(placeholders) * placeholders.num_queries
+    expected = sum(num_placeholders(one) * one.num_queries for one in items)
     if len(places) != expected:
         raise CheckpointError(
             f"tokenizer.json makes {len(places)} placeholders of a prompt's {expected}; use the tokenizer.json "
@@ -96,22 +98,20 @@ def num_placeholders(placeholders: Placeholders) -> int:
     return placeholders.num_frames or 1
 
 
-def _asked(chat: Chat, question: str, placeholders: Placeholders) -> str:
-    """Returns the user's message, the picture in its place."""
-    pieces = question.split(IMAGE_TAG)
-    if len(pieces) == 1:
-        pieces = ["", "\n" + question]
-    marks = [*_IMAGE, *_SLICE, _UNKNOWN, "<image_id>", "</image_id>"]
-    found = [mark for mark in marks if any(mark in piece for piece in pieces)]
-    if len(pieces) > 2 or found:
+def _asked(chat: Chat, question: str, items: Sequence[Placeholders]) -> str:
+    """Returns the user's message, the pictures in their places."""
+    rest = question.replace(IMAGE_TAG, "")
+    if found := [mark for mark in (*_IMAGE, *_SLICE, *_ID, _UNKNOWN) if mark in rest]:
         raise PromptError(
-            f"the prompt {question!r} holds {', '.join(found) or f'{IMAGE_TAG} more than once'}, which mark the page; "
-            f"write {IMAGE_TAG} once or not at all, and none of the others"
+            f"the prompt {question!r} holds {', '.join(found)}, which mark the page; write {IMAGE_TAG} where that "
+            "belongs, and none of the others"
         )
-    before, after = pieces
-    if chat.strips:
-        before, after = before.lstrip(), after.rstrip()
-    return before + _picture(chat, placeholders) + after
+    if IMAGE_TAG not in question:
+        question = f"{IMAGE_TAG}\n{question}"
+    has_ids = not (chat.slices_are_images or any(one.num_frames for one in items))
+    ids = [_marked(_ID, str(number)) if has_ids else "" for number in range(len(items))]
+    shown = [its + _picture(chat, one) for its, one in zip(ids, items, strict=True)]
+    return placed(question.strip() if chat.strips else question, shown, "\n")
 
 
 def _picture(chat: Chat, placeholders: Placeholders) -> str:
@@ -124,7 +124,7 @@ def _picture(chat: Chat, placeholders: Placeholders) -> str:
     if chat.slices_are_images:
         lines = "\n".join([image * columns] * rows)
         return image + (_marked(_SLICE, lines) if rows else "")
-    return _ID + image + "\n".join([_marked(_SLICE, unknowns) * columns] * rows)
+    return image + "\n".join([_marked(_SLICE, unknowns) * columns] * rows)
 
 
 def _marked(marks: tuple[str, str], text: str) -> str:

@@ -63,7 +63,7 @@ class PublishedReader(TransformersReader):
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its PageInputs, which were made with its vision tokens."""
-        inputs = request.vision.note
+        inputs = request.only.note
         assert isinstance(inputs, PageInputs), "pages of this model were encoded by it"
         return PromptedPage(request=request, prompt=inputs, num_tokens=inputs.num_tokens)
 

@@ -1,4 +1,4 @@
-"""Prompts of Qwen-VL models as token ids: one user turn with an image or a video, and the beginning of the answer.
+"""Prompts of Qwen-VL models as token ids: one user turn with images and videos, and the beginning of the answer.
 
 Source: the models' chat templates; transformers, processing_qwen3_vl.py and processing_qwen2_5_vl.py.
 """
@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from encoders.native.vision_grid import Kind, VisionGrid
 from encoders.video_timing import VideoTiming
-from ocr.model.prompt import IMAGE_TAG, PromptError
+from ocr.model.prompt import PromptError, placed
 
 PADS: dict[Kind, str] = {"image": "<|image_pad|>", "video": "<|video_pad|>"}
 _START, _END = "<|vision_start|>", "<|vision_end|>"
@@ -37,54 +37,44 @@ CHATS = {
 
 
 def vision_prompt(
-    tokenizer: Tokenizer,
-    chat: ChatFormat,
-    prompt: str,
-    grid: VisionGrid,
-    *,
-    timing: VideoTiming | None = None,
-    temporal: int = 2,
+    tokenizer: Tokenizer, chat: ChatFormat, prompt: str, *grids: VisionGrid, temporal: int = 2
 ) -> tuple[int, ...]:
-    """Returns the token ids of a prompt about one image or video, with as many pads as there are vision tokens.
+    """Returns the token ids of a prompt about images and videos, with as many pads as there are vision tokens.
 
-    prompt: the user's text. The image stands where it says `<image>`, without that at its beginning. timing: of a
-    video; by default its temporal patches are full and follow each other at the default rate. temporal: frames in a
-    patch.
+    prompt: the user's text. They stand where it says `<image>`, see ocr.model.prompt.placed. grids: in their order;
+    the temporal patches of a video without a timing are full and follow each other at the default rate. temporal:
+    frames in a patch.
 
-    Raises: PromptError if `<image>` stands in it twice, or if the tokenizer is not of such a model.
+    Raises: PromptError for another number of places than of grids, or if the tokenizer is not of such a model.
     """
-    if timing is None:
-        timing = VideoTiming.of_every_frame(grid.frames * temporal)
-    vision, counts = _vision_text(chat, grid, timing, temporal)
-    text = chat_text(chat, prompt, vision)
-    pad_id = tokenizer.token_to_id(PADS[grid.kind])
-    ids = tokenizer.encode(text, add_special_tokens=False).ids
-    if pad_id is None or ids.count(pad_id) != len(counts):
-        raise PromptError(
-            f"the prompt has {0 if pad_id is None else ids.count(pad_id)} tokens {PADS[grid.kind]}, expected "
-            f"{len(counts)}: leave that text out of it, and use the tokenizer.json of the model"
+    texts = [_vision_text(chat, grid, temporal) for grid in grids]
+    ids = tokenizer.encode(
+        chat_text(chat, prompt, *(text for text, _ in texts)), add_special_tokens=False
+    ).ids
+    pads = {kind: tokenizer.token_to_id(pad) for kind, pad in PADS.items()}
+    for kind, pad_id in pads.items():
+        expected = sum(
+            len(counts) for grid, (_, counts) in zip(grids, texts, strict=True) if grid.kind == kind
         )
-    left = iter(counts)
-    pieces = ([pad_id] * next(left) if token_id == pad_id else [token_id] for token_id in ids)
-    return tuple(chain.from_iterable(pieces))
+        if (found := 0 if pad_id is None else ids.count(pad_id)) != expected:
+            raise PromptError(
+                f"the prompt has {found} tokens {PADS[kind]}, expected {expected}: leave that text out of it, and use "
+                "the tokenizer.json of the model"
+            )
+    left = chain.from_iterable(counts for _, counts in texts)
+    return tuple(
+        chain.from_iterable([token] * (next(left) if token in pads.values() else 1) for token in ids)
+    )
 
 
-def chat_text(chat: ChatFormat, prompt: str, vision: str) -> str:
-    """Returns the turns as text. vision: stands for the image. Raises: PromptError if `<image>` stands in it twice."""
-    pieces = prompt.split(IMAGE_TAG)
-    if len(pieces) > 2:
-        raise PromptError(
-            f"the prompt {prompt!r} holds {IMAGE_TAG} {len(pieces) - 1} times; write it once, or not at all to have "
-            "the image first"
-        )
-    content = vision + prompt if len(pieces) == 1 else vision.join(pieces)
+def chat_text(chat: ChatFormat, prompt: str, *vision: str) -> str:
+    """Returns the turns as text. vision: stand for images and videos. Raises: PromptError, see placed()."""
+    content = placed(prompt, vision)
     system = "" if chat.system is None else f"{_TURN_START}system\n{chat.system}{_TURN_END}\n"
     return f"{system}{_TURN_START}user\n{content}{_TURN_END}\n{_TURN_START}assistant\n"
 
 
-def _vision_text(
-    chat: ChatFormat, grid: VisionGrid, timing: VideoTiming, temporal: int
-) -> tuple[str, list[int]]:
+def _vision_text(chat: ChatFormat, grid: VisionGrid, temporal: int) -> tuple[str, list[int]]:
     """Returns the text that stands for the image or video, and for how many tokens each of its pads stands.
 
     Raises: PromptError for a timing of another number of frames.
@@ -92,6 +82,7 @@ def _vision_text(
     pad = PADS[grid.kind]
     if grid.kind == "image" or not chat.stamps:
         return f"{_START}{pad}{_END}", [grid.num_tokens]
+    timing = grid.timing or VideoTiming.of_every_frame(grid.frames * temporal)
     stamps = timing.stamps(temporal)
     if len(stamps) != grid.frames:
         raise PromptError(

@@ -63,9 +63,9 @@ class QwenReader(TransformersReader):
 
     def prompted(self, request: PageRequest) -> PromptedPage:
         """Returns a page with its token ids. Raises: PromptError."""
-        grid, temporal = grid_of(request.vision), self.resizing.temporal
+        grids, temporal = map(grid_of, request.items), self.resizing.temporal
         prompt = vision_prompt(
-            self.tokenizer, self.chat, self.prompt, grid, timing=grid.timing, temporal=temporal
+            self.tokenizer, self.chat, request.prompt or self.prompt, *grids, temporal=temporal
         )
         return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt))
 
@@ -87,8 +87,9 @@ def generation_inputs(model: Any, pages: Sequence[PromptedPage], pad_id: int) ->
         "mm_token_type_ids": sum(kind * (ids_BL == mark) for kind, mark in enumerate(marks, 1)),
         "mm_encoder_outputs": {},
     }
+    items = [item for page in pages for item in page.request.items]
     for kind in _KINDS:
-        chosen = [page.request.vision for page in pages if grid_of(page.request.vision).kind == kind]
+        chosen = [vision for vision in items if grid_of(vision).kind == kind]
         if not chosen:
             continue
         grids = [grid_of(vision) for vision in chosen]

@@ -35,7 +35,7 @@ _SLIDING_ATTENTION = "reference_sliding_attention"
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnlimitedReader(TransformersReader):
-    """encoder: over the model's weights. views: what pages are cut into. prompt_ids: of the prompt around a page."""
+    """encoder: over the model's weights. views: what pages are cut into. prompt_ids: of the prompt around pages."""
 
     encoder: DeepEncoder
     views: UnlimitedViews
@@ -51,9 +51,15 @@ class UnlimitedReader(TransformersReader):
         return [page_tokens(self.model.base_model, [page])[0] for page in pages]
 
     def prompted(self, request: PageRequest) -> PromptedPage:
-        """Returns a page with its prompt's tokens: the page's place is as long as it has vision tokens."""
-        image = [self.model.config.image_token_id] * len(request.vision.tokens_TD)
-        ids = [*self.prompt_ids.before, *image, *self.prompt_ids.after]
+        """Returns pages with their prompt's tokens: their place is as long as they have vision tokens.
+
+        Raises: PromptError for a request's prompt that does not say `<image>` once.
+        """
+        around = self.prompt_ids
+        if request.prompt is not None:
+            around = encode_prompt(self.tokenizer, request.prompt, bos_id=around.before[0])
+        image = [self.model.config.image_token_id] * sum(len(item.tokens_TD) for item in request.items)
+        ids = [*around.before, *image, *around.after]
         return PromptedPage(
             request=request, prompt=torch.tensor(ids, device=self.device), num_tokens=len(ids)
         )
@@ -64,7 +70,7 @@ class UnlimitedReader(TransformersReader):
         Padding is kept with the prompt, which attention never forgets, and is masked there.
         """
         rows = [page.prompt for page in pages]
-        features = [page.request.vision.tokens_TD for page in pages]
+        features = [item.tokens_TD for page in pages for item in page.request.items]
         return {
             "input_ids": padded(rows, self.pad_id),
             "attention_mask": padded([torch.ones_like(row) for row in rows]),

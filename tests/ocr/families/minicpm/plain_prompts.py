@@ -21,8 +21,10 @@ TEMPLATES = {
 }
 
 
-def marks(version: str, grid: tuple[int, int] | None, num_queries: int, with_id: bool) -> str:
-    """Returns what stands for an image of this grid (columns, rows) of slices."""
+def marks(
+    version: str, grid: tuple[int, int] | None, num_queries: int, with_id: bool, number: int = 0
+) -> str:
+    """Returns what stands for an image of this grid (columns, rows) of slices. number: from 0, of several."""
     image = "<image>" + "<unk>" * num_queries + "</image>"
     slices = []
     for _ in range(grid[1] if grid else 0):
@@ -32,7 +34,7 @@ def marks(version: str, grid: tuple[int, int] | None, num_queries: int, with_id:
     cut = "".join(slices[:-1])
     if version == "2.5":
         return image + (f"<slice>{cut}</slice>" if grid else "")
-    return ("<image_id>0</image_id>" if with_id else "") + image + cut
+    return (f"<image_id>{number}</image_id>" if with_id else "") + image + cut
 
 
 def plain_prompt(
@@ -56,7 +58,27 @@ def plain_prompt(
             whole += piece + marks(version, grid, num_queries, with_id=not groups)
         else:
             whole += piece.strip()
-    ids = tokenizer.encode(whole + pieces[-1]).ids
+    return with_places(tokenizer, version, whole + pieces[-1])
+
+
+def plain_prompt_of_several(
+    tokenizer: Tokenizer,
+    version: str,
+    question: str,
+    num_queries: int,
+    grids: Sequence[tuple[int, int] | None],
+) -> tuple[list[int], list[int]]:
+    """Returns the same of several images, as published `chat` lists them before the question."""
+    template = jinja2.Environment(trim_blocks=False).from_string(TEMPLATES[version])
+    content = "\n".join([TAG] * len(grids) + [question])
+    text = template.render(messages=[{"role": "user", "content": content}], enable_thinking=False)
+    for number, grid in enumerate(grids):
+        text = text.replace(TAG, marks(version, grid, num_queries, with_id=True, number=number), 1)
+    return with_places(tokenizer, version, text)
+
+
+def with_places(tokenizer: Tokenizer, version: str, text: str) -> tuple[list[int], list[int]]:
+    ids = tokenizer.encode(text).ids
     opening = ["<image>"] if version == "2.5" else ["<image>", "<slice>"]
     closing = ["</image>"] if version == "2.5" else ["</image>", "</slice>"]
     begins = [i + 1 for i, token in enumerate(ids) if tokenizer.id_to_token(token) in opening]

@@ -73,6 +73,17 @@ def encoded(model: MiniCpmModel, pages: Sequence[PageViews], *, captured: bool) 
     return encoder.assemble(pages, {"slices": [[result.outputs for result in page] for page in results]})
 
 
+def plain_tokens(
+    model: PlainModel, slices: Sequence[Image.Image], groups: Sequence[Sequence[int]] = ()
+) -> Tensor:
+    """Returns the tokens of each slice, or group of frames, one after the other."""
+    pixels = [torch.from_numpy(np.array(view)).permute(2, 0, 1) for view in slices]
+    grids = [(view.height // 4, view.width // 4) for view in slices]
+    with torch.no_grad():
+        features = [model.vpm(view) for view in pixels]
+        return model.resampler(features, grids, groups or [[-1]] * len(slices)).flatten(0, 1)  # type: ignore[no-any-return]
+
+
 def plain_embeds(
     model: PlainModel,
     version: str,
@@ -81,11 +92,7 @@ def plain_embeds(
     groups: Sequence[Sequence[int]] = (),
 ) -> Tensor:
     """Returns a prompt's embeddings with the tokens of each slice, or group of frames, between its marks."""
-    pixels = [torch.from_numpy(np.array(view)).permute(2, 0, 1) for view in slices]
-    grids = [(view.height // 4, view.width // 4) for view in slices]
-    with torch.no_grad():
-        features = [model.vpm(view) for view in pixels]
-        tokens = model.resampler(features, grids, groups or [[-1]] * len(slices)).flatten(0, 1)
+    tokens = plain_tokens(model, slices, groups)
     lengths = [len(group) for group in groups]
     ids, places = plain_prompt(tokenizer(), version, QUESTION, model.resampler.query.shape[0], grid, lengths)
     embeds = model.llm.get_input_embeddings()(torch.tensor(ids)).clone()

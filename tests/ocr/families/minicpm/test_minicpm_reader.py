@@ -1,5 +1,6 @@
 """MiniCPM-V behind the interface of a run: a batch of pages gives the plain implementation's tokens."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,13 @@ import pytest
 import torch
 from PIL import Image
 
+from ocr.decoding.requests import PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.minicpm.minicpm_reader import PROMPT
 from ocr.families.registry import family_of
+from tests.ocr.families.minicpm.plain_prompts import plain_prompt_of_several
 from tests.ocr.families.minicpm.plain_slicing import cut
-from tests.ocr.families.minicpm.test_minicpm_model import QUESTION, pictures, plain_embeds
+from tests.ocr.families.minicpm.test_minicpm_model import QUESTION, pictures, plain_embeds, plain_tokens
 from tests.ocr.families.minicpm.tiny_minicpm import (
     VERSIONS,
     config_json,
@@ -45,6 +49,39 @@ def test_a_batch_of_pages_reads_as_the_plain_model_does(version: str, tmp_path: 
             expected = greedy(plain.llm, plain_embeds(plain, version, [source, *slices], grid), NEW)
             ends = [place for place, token in enumerate(expected) if token in reader.eos_ids]
             assert list(page.transcript.token_ids) == expected[: ends[0] if ends else NEW]
+
+
+@torch.inference_mode()
+def test_pages_of_one_prompt_read_as_the_plain_model_does(tmp_path: Path) -> None:
+    """Beside a page of its own in the same batch."""
+    config = config_json("2.6")
+    plain = plain_model("2.6", config)
+    save(plain, config, tmp_path)
+    tokenizer().save(str(tmp_path / "tokenizer.json"))
+    reader: Any = opened(tmp_path, QUESTION)
+    images, rule = pictures(PAGES), family_of(tmp_path).view_maker(tmp_path)
+    assert rule is not None
+    tokens, _ = encoded_by(reader.vision_encoder("gundam"), [rule(pixels) for pixels in images])
+    settings = DecodeSettings(ngram_size=0, loop_tokens=0)
+    several = PageRequest(vision=tokens[0], beside=tuple(tokens[1:]), settings=settings)
+    several = replace(
+        several, settings=replace(settings, max_tokens=reader.prompted(several).num_tokens + NEW)
+    )
+    found = {page.index: page for page in reader.engine(prompt="", num_slots=2).read(
+        [several, PageRequest(vision=tokens[1], settings=replace(settings, max_tokens=300))]
+    )}  # fmt: skip
+
+    cuts = [cut(Image.fromarray(pixels), 6, scale=20, patch=4) for pixels in images]
+    ids, places = plain_prompt_of_several(tokenizer(), "2.6", QUESTION, 4, [grid for *_, grid in cuts])
+    embeds = plain.llm.get_input_embeddings()(torch.tensor(ids)).clone()
+    seen = [plain_tokens(plain, [source, *slices]) for source, slices, _ in cuts]
+    embeds[places] = torch.cat(seen)
+    expected = greedy(plain.llm, embeds, NEW)
+    ends = [place for place, token in enumerate(expected) if token in reader.eos_ids]
+    assert list(found[0].transcript.token_ids) == expected[: ends[0] if ends else NEW]
+    source, slices, grid = cuts[1]
+    alone = greedy(plain.llm, plain_embeds(plain, "2.6", [source, *slices], grid), NEW)
+    assert list(found[1].transcript.token_ids)[:2] == alone[:2] != expected[:2]
 
 
 def test_the_prompt_is_the_users_if_there_is_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from encoders.minicpm.slices_encoder import Placeholders
 from ocr.errors import CheckpointError
 from ocr.families.minicpm.prompts import CHATS, page_prompt, stop_ids
 from ocr.model.prompt import PromptError
-from tests.ocr.families.minicpm.plain_prompts import plain_prompt
+from tests.ocr.families.minicpm.plain_prompts import plain_prompt, plain_prompt_of_several
 from tests.ocr.families.minicpm.tiny_minicpm import VERSIONS, tokenizer
 
 QUESTION = "Read the text, as Markdown.\nTables too. "
@@ -32,6 +32,27 @@ def test_a_video_s_prompt_equals_the_published_one(version: str, groups: list[in
     )
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_prompt_of_several_images_equals_the_published_one(version: str) -> None:
+    grids = [(1, 2), None, (3, 1)]
+    pages = [Placeholders(num_queries=3, grid=grid) for grid in grids]
+    asked = page_prompt(tokenizer(), version, QUESTION, *pages)  # type: ignore[arg-type]
+    assert (list(asked.ids), list(asked.places)) == plain_prompt_of_several(
+        tokenizer(), version, QUESTION, 3, grids
+    )
+    assert len(asked.places) == 3 * (3 + 1 + 4)
+
+
+def test_images_beside_a_video_have_no_ids_and_each_its_place() -> None:
+    items = Placeholders(num_queries=2), Placeholders(num_queries=2, num_frames=3)
+    asked = page_prompt(tokenizer(), "4.5", "From <image> to <image>.", *items)
+    image = "<image><unk><unk></image>"
+    frames = "\n".join([image] * 3)
+    text = f"<|im_start|>user\nFrom {image} to {frames}.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    assert list(asked.ids) == tokenizer().encode(text).ids
+    assert len(asked.places) == 2 * 4
+
+
 def test_the_tag_says_where_the_page_belongs() -> None:
     shown = Placeholders(num_queries=2)
     first = page_prompt(tokenizer(), "2.6", "Free OCR.", shown)
@@ -41,7 +62,12 @@ def test_the_tag_says_where_the_page_belongs() -> None:
     assert last.places[0] == first.places[0] + len("Free OCR.\n")
 
 
-@pytest.mark.parametrize("question", ["<image> and <image>", "a <slice>", "<unk>", "</image>", "<image_id>1"])
+def test_more_places_than_pictures_are_refused() -> None:
+    with pytest.raises(PromptError, match="holds <image> 2 times"):
+        page_prompt(tokenizer(), "2.6", "<image> and <image>", Placeholders(num_queries=2))
+
+
+@pytest.mark.parametrize("question", ["a <slice>", "<unk>", "</image>", "<image_id>1"])
 def test_a_question_with_the_model_s_marks_is_refused(question: str) -> None:
     with pytest.raises(PromptError, match="mark the page"):
         page_prompt(tokenizer(), "2.6", question, Placeholders(num_queries=2))

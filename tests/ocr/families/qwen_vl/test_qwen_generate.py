@@ -51,7 +51,6 @@ def requests_of(model: str, frames: Sequence[Tensor]) -> list[PromptedPage]:
             CHATS[f"{model}_vl"],
             PROMPTS[index % len(PROMPTS)],
             grid_of(timed),
-            timing=timing,
         )
         request = PageRequest(vision=timed, settings=DecodeSettings())
         requests.append(PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt)))
@@ -78,7 +77,7 @@ def transformers_own(
             inputs[pixels] = torch.cat([patchified(its)[0] for its in chosen])
             inputs[f"{kind}_grid_thw"] = torch.tensor([patchified(its)[1] for its in chosen])
     if "video_grid_thw" in inputs and model == "qwen2_5":
-        timings = [grid_of(page.request.vision).timing for page in requests]
+        timings = [grid_of(item).timing for page in requests for item in page.request.items]
         seconds = [timing.seconds_per_patch(2) for timing in timings if timing is not None]
         inputs["second_per_grid_ts"] = torch.tensor(seconds)
     return answers(whole, inputs, **options)
@@ -116,6 +115,26 @@ def test_greedy_tokens_equal_transformers(model: str, batch: str) -> None:
     ours = generate(tiny_model(model), requests, **options)
     assert ours == transformers_own(model, requests, frames, **options)
     assert max(map(len, ours)) > STEPS // 2, "an answer that ends at once shows little"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_images_and_videos_of_one_prompt_as_transformers_reads_them(model: str) -> None:
+    """Three items in one prompt, beside a page alone; all were encoded together, through graphs."""
+    frames = BATCHES["images and videos"]
+    alone = requests_of(model, frames)
+    visions = [page.request.vision for page in alone]
+    request = PageRequest(vision=visions[0], beside=tuple(visions[1:]), settings=DecodeSettings())
+    grids = map(grid_of, visions)
+    prompt = vision_prompt(
+        tiny_tokenizer(), CHATS[f"{model}_vl"], "See <image>, <image> and <image>.", *grids
+    )
+    several = PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt))
+    options = {"max_new_tokens": STEPS, "do_sample": False}
+    ours = generate(tiny_model(model), [several, alone[1]], **options)
+    assert ours == transformers_own(model, [several, alone[1]], [*frames, frames[1]], **options)
+    assert len(ours[0]) > STEPS // 2, "an answer that ends at once shows little"
+    swapped = replace(several, request=replace(request, vision=visions[2], beside=(visions[1], visions[0])))
+    assert generate(tiny_model(model), [swapped], **options) != ours[:1], "their order matters"
 
 
 @pytest.mark.parametrize("model", MODELS)

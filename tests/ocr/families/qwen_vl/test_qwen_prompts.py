@@ -1,5 +1,6 @@
 """Compared with transformers' processors, whose text part works without torchvision."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,7 +41,12 @@ TEMPLATE = (
 
 def text_of(chat: ChatFormat, kind: str, pieces: list[str]) -> str:
     """The chat template's text, with one pad. pieces: of the prompt, before and after the image."""
-    content = [{"type": "text", "text": pieces[0]}, {"type": kind}, {"type": "text", "text": pieces[1]}]
+    return content_text(
+        chat, {"type": "text", "text": pieces[0]}, {"type": kind}, {"type": "text", "text": pieces[1]}
+    )
+
+
+def content_text(chat: ChatFormat, *content: dict[str, str]) -> str:
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=tiny_tokenizer())
     rendered: str = tokenizer.apply_chat_template(
         [{"role": "user", "content": content}],
@@ -55,6 +61,10 @@ def text_of(chat: ChatFormat, kind: str, pieces: list[str]) -> str:
 def processors_ids(
     kind: type[ProcessorMixin], text: str, grid: VisionGrid, timing: VideoTiming | None
 ) -> tuple[int, ...]:
+    return processors_ids_of(kind, text, replace(grid, timing=timing))
+
+
+def processors_ids_of(kind: type[ProcessorMixin], text: str, *grids: VisionGrid) -> tuple[int, ...]:
     """The ids that a processor makes of the text. Its tokenizer and its knowledge of shapes are all it needs."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=tiny_tokenizer())
     sizes = SimpleNamespace(merge_size=2, temporal_patch_size=2)
@@ -65,15 +75,22 @@ def processors_ids(
     pads = {"image_token": "<|image_pad|>", "video_token": "<|video_pad|>"}
     ids = {f"{name}_id": token_id(pad) for name, pad in pads.items()}
     vars(processor).update(markers | pads | ids, image_processor=sizes, video_processor=sizes)
-    inputs: dict[str, Any] = {f"{grid.kind}_grid_thw": torch.tensor([grid.thw])}
-    if timing is not None:
-        inputs["video_metadata"] = [
-            VideoMetadata(total_num_frames=timing.total, fps=timing.rate, frames_indices=list(timing.indices))
+    by_kind = {its: [grid for grid in grids if grid.kind == its] for its in ("image", "video")}
+    inputs: dict[str, Any] = {
+        f"{its}_grid_thw": torch.tensor([grid.thw for grid in found]) for its, found in by_kind.items()
+    }
+    inputs["video_metadata"] = [
+        VideoMetadata(total_num_frames=timing.total, fps=timing.rate, frames_indices=list(timing.indices))
+        for grid in by_kind["video"]
+        if (timing := grid.timing) is not None
+    ]
+    replacements = {
+        f"{its}s_replacements": [
+            getattr(processor, f"replace_{its}_token")(inputs, number) for number in range(len(found))
         ]
-    replace = getattr(processor, f"replace_{grid.kind}_token")
-    expanded, _ = processor.get_text_with_replacements(
-        [text], **{f"{grid.kind}s_replacements": [replace(inputs, 0)]}
-    )
+        for its, found in by_kind.items()
+    }
+    expanded, _ = processor.get_text_with_replacements([text], **replacements)
     encoded = tokenizer(expanded, add_special_tokens=False)["input_ids"]
     return tuple(encoded[0])
 
@@ -99,15 +116,38 @@ def test_videos_as_the_processor_writes_them(
     chat: ChatFormat, processor: type[ProcessorMixin], timing: VideoTiming
 ) -> None:
     """Ids of 5 or 6 frames, of which an odd last one is repeated."""
-    ours = vision_prompt(tiny_tokenizer(), chat, PROMPT, VIDEO, timing=timing)
+    ours = vision_prompt(tiny_tokenizer(), chat, PROMPT, replace(VIDEO, timing=timing))
     expected = processors_ids(processor, text_of(chat, "video", PROMPT.split("<image>")), VIDEO, timing)
     assert ours == expected
     assert ours.count(token_id("<|video_pad|>")) == VIDEO.num_tokens == 18
 
 
+@pytest.mark.parametrize(
+    ("chat", "processor"), [(CHATS["qwen3_vl"], Qwen3VLProcessor), (CHATS["qwen2_5_vl"], Qwen2_5_VLProcessor)]
+)
+@pytest.mark.parametrize("places", ["<image>", "<image> then <image>, and <image>"])
+def test_images_and_a_video_in_one_prompt_as_the_processor_writes_them(
+    chat: ChatFormat, processor: type[ProcessorMixin], places: str
+) -> None:
+    """All in one place, or each in its own; their order is the prompt's."""
+    small = replace(IMAGE, rows=2, columns=4)
+    video = replace(VIDEO, timing=sampled(70, 29.97, least=6))
+    ours = vision_prompt(tiny_tokenizer(), chat, f"See {places}?", IMAGE, video, small)
+    words = places.split("<image>")[1:]
+    between = words if len(words) == 3 else ["", "", *words]
+    kinds = ("image", "video", "image")
+    parts = [
+        ({"type": kind}, {"type": "text", "text": text}) for kind, text in zip(kinds, between, strict=True)
+    ]
+    content = [{"type": "text", "text": "See "}, *(one for part in parts for one in part)]
+    text = content_text(chat, *content, {"type": "text", "text": "?"})
+    assert ours == processors_ids_of(processor, text, IMAGE, video, small)
+    assert ours.count(token_id("<|image_pad|>")) == 15 + 2
+
+
 def test_stamps_of_a_video() -> None:
     timing = VideoTiming(rate=2.0, total=9, indices=(0, 2, 4, 6, 8))
-    ids = vision_prompt(tiny_tokenizer(), CHATS["qwen3_vl"], "<image>?", VIDEO, timing=timing)
+    ids = vision_prompt(tiny_tokenizer(), CHATS["qwen3_vl"], "<image>?", replace(VIDEO, timing=timing))
     text = tiny_tokenizer().decode(list(ids), skip_special_tokens=False).replace(" ", "")
     frame = "<|vision_start|>" + "<|video_pad|>" * 6 + "<|vision_end|>"
     stamps = ["<0.5seconds>", "<2.5seconds>", "<4.0seconds>"]
@@ -130,9 +170,13 @@ def test_prompts_that_cannot_be_used() -> None:
     tokenizer, other = tiny_tokenizer(), Tokenizer(models.WordLevel({"a": 0}, unk_token="a"))
     with pytest.raises(PromptError, match="2 times"):
         vision_prompt(tokenizer, CHATS["qwen3_vl"], "<image> and <image>", IMAGE)
+    with pytest.raises(PromptError, match=r"2 times.*of which there are 3"):
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "<image> and <image>", IMAGE, VIDEO, IMAGE)
+    with pytest.raises(PromptError, match=r"has 1 tokens <\|video_pad\|>, expected 0"):
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "What is <|video_pad|>?", IMAGE)
     with pytest.raises(PromptError, match=r"has 2 tokens <\|image_pad\|>, expected 1"):
         vision_prompt(tokenizer, CHATS["qwen3_vl"], "What is <|image_pad|>?", IMAGE)
     with pytest.raises(PromptError, match=r"has 0 tokens <\|image_pad\|>"):
         vision_prompt(other, CHATS["qwen3_vl"], "a", IMAGE)
     with pytest.raises(PromptError, match="3 patches in time with the times of 8 frames"):
-        vision_prompt(tokenizer, CHATS["qwen3_vl"], "a", VIDEO, timing=VideoTiming.of_every_frame(8))
+        vision_prompt(tokenizer, CHATS["qwen3_vl"], "a", replace(VIDEO, timing=VideoTiming.of_every_frame(8)))

@@ -1,6 +1,7 @@
 """Unlimited-OCR behind the interface of a run: the tokens and features of transformers' own class."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.settings import GraphSettings
 from encoders.types import VisionTokens
 from encoders.views import PageViews
-from ocr.decoding.requests import PageRead
+from ocr.decoding.requests import PageRead, PageRequest
+from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.catalogue.published_models import find_model
 from ocr.families.registry import described, family_of, model_sha256
@@ -147,6 +149,34 @@ def test_tokens_are_those_of_its_own_generate(
     """Also those of pages that are padded, long after the first words have left the sliding window."""
     found = read(reader, tokens, slots)
     assert [list(page.transcript.token_ids) for page in found] == expected
+
+
+@torch.inference_mode()
+def test_several_pages_of_one_prompt_are_read_as_its_own_class_does(
+    reader: UnlimitedReader, plain: Any, tokens: list[VisionTokens], pages: list[PageViews], expected: Any
+) -> None:
+    """With the published prompt for them, beside a page alone in the same batch."""
+    settings = DecodeSettings(ngram_size=0, loop_tokens=0)
+    words = "Multi page parsing."
+    both = PageRequest(vision=tokens[1], beside=(tokens[2],), prompt=f"<image>{words}", settings=settings)
+    single = PageRequest(vision=tokens[0], settings=settings)
+    limited = [
+        replace(one, settings=replace(settings, max_tokens=reader.prompted(one).num_tokens + NEW))
+        for one in (both, single)
+    ]
+    read = {page.index: page for page in reader.engine(prompt="", num_slots=2).read(limited)}
+    ids = torch.tensor([[*prompt_of(pages[1], ""), *prompt_of(pages[2], words)[1:]]])
+    pixels = [pixels_of(page) for page in pages[1:]]
+    output = plain.generate(
+        input_ids=ids, max_new_tokens=NEW, do_sample=False, eos_token_id=EOS, pad_token_id=EOS,
+        pixel_values=torch.cat([its["pixel_values"] for its in pixels]),
+        pixel_values_local=torch.cat([its["pixel_values_local"] for its in pixels]),
+        num_local_patches=[its["num_local_patches"][0] for its in pixels],
+        patches_grid=[its["patches_grid"][0] for its in pixels],
+    )  # fmt: skip
+    written: list[int] = output[0, ids.shape[1] :].tolist()
+    assert list(read[0].transcript.token_ids) == (written[:-1] if written[-1] == EOS else written)
+    assert list(read[1].transcript.token_ids) == expected[0]
 
 
 def test_its_ngram_is_the_published_one_and_bans_what_transformers_does(
