@@ -25,11 +25,12 @@ PageOutputs = Sequence[Sequence[Mapping[str, Any]]]
 class PageEncoder(ABC):
     """A model's vision encoder, as a run uses it. path_names: its steps; a stage `encode_<name>` is timed for each.
 
-    paths: those of its steps that a graph manager runs.
+    paths: those of its steps that a graph manager runs. prepares: whether prepared() has something to do.
     """
 
     path_names: tuple[str, ...]
     paths: tuple[GraphPath, ...] = ()
+    prepares = False
 
     @property
     @abstractmethod
@@ -64,13 +65,20 @@ class PageEncoder(ABC):
         """The axes that pages mostly have, by path, for graphs that the user lists to be captured ahead."""
         return {}
 
+    def prepared(self, page: PageViews) -> PageViews:
+        """Returns what encode() takes for a page's views: they have been through the model's own processor, if any.
+
+        It uses no device, and may be called while another thread encodes.
+        """
+        return page
+
     @abstractmethod
     def encode(
         self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
         """Returns the outputs of each page's units on a path, and "hit", "miss" or "eager" for each of them.
 
-        manager: of its paths.
+        manager: of its paths. pages: prepared.
         """
 
     @abstractmethod

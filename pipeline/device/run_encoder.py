@@ -42,6 +42,15 @@ class PathsEncoder:
         """The encoder's paths, in the order in which they run."""
         return self._encoder.path_names
 
+    @property
+    def prepares(self) -> bool:
+        """Tells whether prepared() has something to do."""
+        return self._encoder.prepares
+
+    def prepared(self, page: PageViews) -> PageViews:
+        """Returns the views that the other methods take; see PageEncoder.prepared. For any one thread."""
+        return self._encoder.prepared(page)
+
     def encode_path(
         self, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, Sequence[Sequence[str]]]:

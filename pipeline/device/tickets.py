@@ -24,6 +24,7 @@ Outcome = ReadPage | PageResult
 class Ticket:
     """A page that is to be read. request, timings: set once it has been through the encoder.
 
+    num_bytes: of the pixels that it came with, which are dropped once they are encoded.
     step: the retry step to read it with, None for a first reading. is_urgent: goes before tickets that are not.
     outcome: what was read, or the result of a page that could not be read. dropped: called with the bytes of its views
     if they are released before the page is done.
@@ -37,6 +38,10 @@ class Ticket:
     timings: tuple[StageTiming, ...] = ()
     taken_at: float = 0.0
     dropped: Callable[[int], None] | None = None
+    num_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.num_bytes = self.rendered.num_bytes
 
     def settle(self, outcome: Outcome) -> None:
         """Sets the page's outcome, once; does nothing if the future was cancelled."""

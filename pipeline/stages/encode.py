@@ -1,7 +1,11 @@
-"""Stage encode: turns the views of a batch of pages into vision tokens, one path of the encoder at a time."""
+"""Stages prepare and encode: have a page's views processed, and turn those of a batch of pages into vision tokens.
+
+A family's own processor prepares a page by itself and without the device; a batch goes through the encoder one path at
+a time.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -20,6 +24,7 @@ class Encoder(Protocol):
 
     @property
     def path_names(self) -> tuple[str, ...]: ...
+    def prepared(self, page: PageViews) -> PageViews: ...
     def encode_path(
         self, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, Sequence[Sequence[str]]]: ...
@@ -36,6 +41,14 @@ class EncodedBatch:
     tokens: list[VisionTokens]
     seconds: Mapping[str, float]
     uses: Mapping[str, Sequence[Sequence[str]]]
+
+
+def prepare(encoder: Encoder, page: RenderedPage) -> RenderedPage:
+    """Returns a page with the views that the encoder takes, and the time that making them took."""
+    watch = Stopwatch()
+    with watch.measure():
+        views = encoder.prepared(page.views)
+    return replace(page, views=views, seconds={**page.seconds, "prepare": watch.seconds})
 
 
 @torch.inference_mode()

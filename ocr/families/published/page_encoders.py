@@ -1,7 +1,7 @@
 """The vision encoders of published models: their own class's, a page at a time, or ours over the same weights.
 
-Their processors resize or cut a page and make its prompt; what else they do to pixels happens on the device where the
-encoder is ours, on paths for graphs with any pages in a batch.
+Their processors resize or cut a page and make its prompt, ahead of the encoder and in a thread of their own; what else
+they do to pixels happens on the device where the encoder is ours, on paths for graphs with any pages in a batch.
 """
 
 import inspect
@@ -15,7 +15,7 @@ from torch import Tensor
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from encoders.deepseek2.deep_encoder_v2 import DeepEncoderV2
-from encoders.graphs.path import Use
+from encoders.graphs.path import Unit, Use
 from encoders.graphs.ranks import UnitEncoder
 from encoders.native.grid_plans import PatchGeometry
 from encoders.native.native_encoder import NativeEncoder
@@ -30,13 +30,33 @@ from ocr.families.published.processors import PageInputs, Prompting
 _POSITIONS = ("image_grid_thw", "target_sizes")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ProcessedViews(PageViews):
+    """A page as its model's processor made it. inputs: the rest of what it made, in host memory."""
+
+    inputs: Mapping[str, Tensor]
+
+    @classmethod
+    def of(cls, views: PageViews, inputs: Mapping[str, Tensor]) -> "ProcessedViews":
+        """Returns the views with the inputs that go with them."""
+        return cls(
+            global_view=views.global_view, local_views=views.local_views, grid=views.grid, inputs=inputs
+        )
+
+    @property
+    def num_bytes(self) -> int:
+        pixels = self.global_view.nbytes + self.local_views.nbytes
+        return int(pixels) + sum(value.nbytes for value in self.inputs.values())
+
+
 class ProcessedPages(PageEncoder):
     """Encodes pages eagerly, one by one, as their sizes differ. model: of transformers, with a `get_image_features`."""
 
     path_names = ("image",)
+    prepares = True
 
     def __init__(self, model: Any, prompting: Prompting) -> None:
-        self._model, self._prompting = model, prompting
+        self._model, self.prompting = model, prompting
         self._features = getattr(model.base_model, "get_image_features", None)
         self._taken = () if self._features is None else tuple(inspect.signature(self._features).parameters)
 
@@ -49,6 +69,10 @@ class ProcessedPages(PageEncoder):
     def weights(self) -> Sequence[Tensor]:
         return [*self._model.parameters(), *self._model.buffers()]
 
+    def prepared(self, page: PageViews) -> PageViews:
+        """Returns a page that its processor made all inputs of, pixels among them, and no views."""
+        return ProcessedViews.of(PageViews.none(), self.prompting(page))
+
     def encode(
         self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
     ) -> tuple[PageOutputs, list[list[Use]]]:
@@ -60,24 +84,24 @@ class ProcessedPages(PageEncoder):
         made: list[PageInputs] = [page[0]["page"] for page in outputs["image"]]
         return [VisionTokens(tokens_TD=_tokens(page), num_local=0, grid=(1, 1), note=page) for page in made]
 
-    def _page(self, views: PageViews) -> PageInputs:
-        inputs = {key: self._there(value) for key, value in self._prompting(views).items()}
+    def kept(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the inputs that are not the vision encoder's alone."""
+        return {key: value for key, value in inputs.items() if key not in self._taken or key in _POSITIONS}
+
+    def placed(self, page: PageViews) -> dict[str, Tensor]:
+        """Returns a prepared page's inputs on the model's device, in its dtype."""
+        assert isinstance(page, ProcessedViews), "pages are prepared before they are encoded"
+        return {
+            key: value.to(device=self.device, dtype=self._model.dtype if value.is_floating_point() else None)
+            for key, value in page.inputs.items()
+        }
+
+    def _page(self, page: PageViews) -> PageInputs:
+        inputs = self.placed(page)
         if self._features is None:
             return PageInputs(inputs=inputs, features=None)
         own = {key: inputs[key] for key in self._taken if key in inputs}
-        return PageInputs(inputs=self._kept(inputs), features=self._features(**own, return_dict=True))
-
-    def _kept(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Returns the inputs that are not the vision encoder's alone, on the model's device."""
-        return {
-            key: self._there(value)
-            for key, value in inputs.items()
-            if key not in self._taken or key in _POSITIONS
-        }
-
-    def _there(self, value: Tensor) -> Tensor:
-        dtype = self._model.dtype if value.is_floating_point() else None
-        return value.to(device=self.device, dtype=dtype)
+        return PageInputs(inputs=self.kept(inputs), features=self._features(**own, return_dict=True))
 
 
 def _tokens(page: PageInputs) -> Tensor:
@@ -112,13 +136,18 @@ def own_encoder(model: Any, processor: Any) -> OwnEncoder | None:
         return None
 
 
-class OwnEncoderPages(ProcessedPages):
-    """Encodes pages with our encoder, and hands over what generate takes. All its paths make one timed step."""
+class OwnEncoderPages(VisionEncoder):
+    """Encodes pages with our encoder, and hands over what generate takes. plain: of the same model."""
 
-    def __init__(self, model: Any, prompting: Prompting, own: OwnEncoder) -> None:
-        super().__init__(model, prompting)
+    prepares = True
+
+    def __init__(self, plain: ProcessedPages, own: OwnEncoder) -> None:
         self.paths = own.encoder.paths
-        self._encoder, self._views = own.encoder, own.views
+        self._plain, self._encoder, self._views = plain, own.encoder, own.views
+
+    @property
+    def device(self) -> torch.device:
+        return self._encoder.device
 
     @property
     def weights(self) -> Sequence[Tensor]:
@@ -128,37 +157,26 @@ class OwnEncoderPages(ProcessedPages):
     def usual_axes(self) -> Mapping[str, Sequence[Hashable]]:
         return self._encoder.usual_axes
 
-    def encode(
-        self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
-    ) -> tuple[PageOutputs, list[list[Use]]]:
-        """Returns each page's inputs, views and the outputs of all paths; the uses of all of its views."""
-        made = [self._prompting(page, **_AS_THEY_ARE) for page in pages]
-        views = [self._views(inputs) for inputs in made]
-        encoded = {name: self._encoder.encode(manager, name, views) for name in self._encoder.path_names}
-        found = [
-            [
-                {
-                    "inputs": self._kept(inputs),
-                    "views": its,
-                    "units": {name: outputs[number] for name, (outputs, _) in encoded.items()},
-                }
-            ]
-            for number, (inputs, its) in enumerate(zip(made, views, strict=True))
-        ]
-        uses = [[use for _, its in encoded.values() for use in its[number]] for number in range(len(pages))]
-        return found, uses
+    def prepared(self, page: PageViews) -> PageViews:
+        """Returns the views that the processor cut a page into, and what else generate takes of it."""
+        inputs = self._plain.prompting(page, **_AS_THEY_ARE)
+        return ProcessedViews.of(self._views(inputs), self._plain.kept(inputs))
+
+    def units(self, path: str, pages: Sequence[PageViews]) -> list[list[Unit]]:
+        return self._encoder.units(path, pages)
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
-        made = [page[0] for page in outputs["image"]]
-        units = {name: [page["units"][name] for page in made] for name in self._encoder.path_names}
-        encoded = self._encoder.assemble([page["views"] for page in made], units)
-        found = []
-        for tokens, page in zip(encoded, made, strict=True):
-            features = BaseModelOutputWithPooling(
-                pooler_output=[tokens.tokens_TD]
-            )  # as get_image_features has them
-            found.append(replace(tokens, note=PageInputs(inputs=page["inputs"], features=features)))
-        return found
+        """Returns each page's tokens; its inputs and they, as get_image_features has them, are the note."""
+        return [
+            replace(
+                tokens,
+                note=PageInputs(
+                    inputs=self._plain.placed(page),
+                    features=BaseModelOutputWithPooling(pooler_output=[tokens.tokens_TD]),
+                ),
+            )
+            for page, tokens in zip(pages, self._encoder.assemble(pages, outputs), strict=True)
+        ]
 
 
 def _native(vision: type[Any], merge: int | None, model: Any, pictures: Any) -> OwnEncoder:

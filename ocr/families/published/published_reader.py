@@ -10,6 +10,7 @@ from transformers import CONFIG_MAPPING
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.views import PageViews
+from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRequest
 from ocr.families.catalogue.known_model import known_model
 from ocr.families.family import Loading
@@ -46,16 +47,16 @@ class PublishedReader(TransformersReader):
     processor: Any
     prompting: Prompting
 
-    def vision_encoder(self, mode: Mode) -> ProcessedPages:
+    def vision_encoder(self, mode: Mode) -> PageEncoder:
         """Returns our own encoder over the model's weights where there is one, else its own class's."""
         own = own_encoder(self.model, self.processor)
-        return self._plain() if own is None else OwnEncoderPages(self.model, self.prompting, own)
+        return self._plain() if own is None else OwnEncoderPages(self._plain(), own)
 
     def reference_features(self, pages: Sequence[PageViews]) -> list[Tensor]:
         """Returns the pages' vision tokens as the model's own class computes them, one page at a time."""
         plain = self._plain()
         nothing = EncoderGraphManager(plain.paths, GraphSettings(graphs="off"), plain.device)
-        outputs, _ = plain.encode(nothing, "image", pages)
+        outputs, _ = plain.encode(nothing, "image", [plain.prepared(page) for page in pages])
         return [page.tokens_TD for page in plain.assemble(pages, {"image": outputs})]
 
     def _plain(self) -> ProcessedPages:

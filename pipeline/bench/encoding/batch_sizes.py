@@ -23,7 +23,7 @@ def batch_sizes(
     batches: of pages that are encoded together. Units that no batch holds are left out: they run alone, eagerly.
     """
     seen: dict[tuple[str, Hashable], Counter[int]] = {}
-    if not isinstance(encoder, VisionEncoder):  # it forms its units as it encodes
+    if not isinstance(encoder, VisionEncoder):  # it has no paths
         return {}
     for path in encoder.paths:
         path.limit(settings)

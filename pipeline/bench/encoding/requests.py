@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from encoders.views import PageViews
+from encoders.vision_encoder import PageEncoder
 from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.imaging.tiling import views
 from pipeline.bench.real_pages import first_pages
 from pipeline.config.sources import load
 from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
+from pipeline.timing import Stopwatch
 
 Size = tuple[int, int]
 
@@ -26,6 +28,16 @@ class Request:
 
     views: PageViews
     seconds: Mapping[str, float]
+
+
+def prepared(request: Request, encoder: PageEncoder) -> Request:
+    """Returns a request as the encoder takes it, with the time of its model's own processor where it has one."""
+    if not encoder.prepares:
+        return request
+    watch = Stopwatch()
+    with watch.measure():
+        views = encoder.prepared(request.views)
+    return Request(views=views, seconds={**request.seconds, "prepare": watch.seconds})
 
 
 def parse_buckets(text: str) -> dict[Size, float]:

@@ -138,6 +138,6 @@ class EncoderLoop:
 
     def _drop_views(self, ticket: Ticket) -> None:
         """Releases the views of an encoded page, which are no longer needed."""
-        num_bytes, ticket.rendered = ticket.rendered.num_bytes, ticket.rendered.without_views()
+        ticket.rendered = ticket.rendered.without_views()
         if ticket.dropped is not None:
-            ticket.dropped(num_bytes)
+            ticket.dropped(ticket.num_bytes)

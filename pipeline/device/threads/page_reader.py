@@ -31,15 +31,18 @@ if TYPE_CHECKING:
     from pipeline.device.run_encoder import RunEncoder
     from pipeline.device.threads.decoder_thread import DecoderLoop
     from pipeline.device.threads.encoder_thread import EncoderLoop
+    from pipeline.device.threads.preparer_thread import PreparerLoop
 
 LOGGER = logging.getLogger("ocrbatch")
 # The most bytes of encoded pages that may wait for the decoder: two batches of pages and their tokens.
 _ENCODED_BYTES = 768 << 20
+# The most bytes of prepared pages that may wait for the encoder: a batch of pages of 5 MB, and half of the next one.
+_PREPARED_BYTES = 256 << 20
 # How long the end of a run waits for its threads, which may be computing: the whole end should take at most 10 s.
 _JOIN_S = 6.0
 # How long it waits while they are still loading, which is not worth waiting for.
 _LOADING_JOIN_S = 0.5
-_NAMES = ("model", "decoder")
+_NAMES = ("model", "preparer", "decoder")
 
 
 def is_at_work() -> bool:
@@ -66,6 +69,7 @@ class PageReader:
         self._load = load
         self._lost: Mapping[Ticket, PageError] = {}
         self._rendered: Handover[Ticket] = Handover()
+        self._prepared: Handover[Ticket] = Handover(_PREPARED_BYTES)
         self._encoded: Handover[Ticket] = Handover(_ENCODED_BYTES)
         self._threads: list[threading.Thread] = []
         self._closing = threading.Event()
@@ -73,6 +77,7 @@ class PageReader:
         self._loaded: PageModel | None = None
         self._wording: Wording | None = None
         self._encoder: RunEncoder | None = None
+        self._preparing: PreparerLoop | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
         self._placing = Meter()
@@ -150,7 +155,7 @@ class PageReader:
 
     def submit(self, ticket: Ticket) -> None:
         """Queues a page to be read; its ticket is settled when it is done. For any thread."""
-        self._rendered.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
+        self._rendered.put(ticket, ticket.num_bytes, first=ticket.is_urgent)
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
@@ -162,10 +167,7 @@ class PageReader:
     def close(self) -> None:
         """Ends the threads, giving up pages that are not read yet. Frees graphs and caches."""
         self._closing.set()
-        self._rendered.abandon()
-        if self._decoding is not None:
-            self._decoding.abandon()
-        self._encoded.abandon()
+        self._abandon()
         deadline = time.monotonic() + (_LOADING_JOIN_S if self._loaded is None else _JOIN_S)
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -179,7 +181,7 @@ class PageReader:
             return
         if self._encoder is not None:
             self._kept = self._encoder.capture_s, self._encoder.stats()
-        for loop in (self._encoding, self._decoding):
+        for loop in (self._preparing, self._encoding, self._decoding):
             if loop is not None:
                 loop.let_go()
         self._loaded = self._encoder = None
@@ -196,7 +198,7 @@ class PageReader:
 
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where the time of the model's stages went; call it after close()."""
-        loops = {"encode": self._encoding, "decode": self._decoding}
+        loops = {"prepare": self._preparing, "encode": self._encoding, "decode": self._decoding}
         meters = {name: loop.meter for name, loop in loops.items() if loop is not None}
         if self._wording is not None:
             meters["place"] = self._placing
@@ -247,11 +249,13 @@ class PageReader:
         self._encoding = EncoderLoop(
             encoder,
             self._config.decode,
-            incoming=self._rendered,
+            incoming=self._prepared if encoder.prepares else self._rendered,
             outgoing=self._encoded,
             most=encode_pages(self._config, loaded.device.type) * encoder.num_ranks,
         )
         self._encoding.meter.add("busy", watch.seconds)
+        if encoder.prepares:
+            self._begin("preparer", lambda: self._prepare_all(encoder))
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.set_result(None)
         try:
@@ -262,6 +266,13 @@ class PageReader:
         finally:
             self._encoded.finish()
             decoder.join()
+
+    def _prepare_all(self, encoder: "RunEncoder") -> None:
+        """Runs the preparer's thread, beside an encoder whose model has a processor of its own."""
+        from pipeline.device.threads.preparer_thread import PreparerLoop
+
+        self._preparing = PreparerLoop(encoder, incoming=self._rendered, outgoing=self._prepared)
+        self._preparing.run()
 
     def _decode_all(self, loaded: "PageModel") -> None:
         """Runs the decoder's thread."""
@@ -305,12 +316,16 @@ class PageReader:
         held = {stage: loop.on_device for stage, loop in loops.items() if loop is not None}
         if not self.failed.done():
             self._lost = lost_pages(error, held)
-        self._rendered.abandon()
-        self._encoded.abandon()
-        if self._decoding is not None:
-            self._decoding.abandon()
+        self._abandon()
         with contextlib.suppress(InvalidStateError):
             self.failed.set_exception(error)
+
+    def _abandon(self) -> None:
+        """Gives up what waits in any of the queues, and has the threads end."""
+        for queue in (self._rendered, self._prepared, self._encoded):
+            queue.abandon()
+        if self._decoding is not None:
+            self._decoding.abandon()
 
     def _begin(self, name: str, work: Callable[[], None]) -> threading.Thread:
         def guarded() -> None:

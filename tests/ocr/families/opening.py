@@ -40,6 +40,7 @@ def encoded_by(
     manager = EncoderGraphManager(encoder.paths, settings or GraphSettings(), encoder.device, capture)
     if capture is not None:
         manager.warm_up(dict(encoder.usual_axes))
+    views = [encoder.prepared(page) for page in views]
     made = {name: encoder.encode(manager, name, views) for name in encoder.path_names}
     uses = {use for _, by_page in made.values() for page in by_page for use in page}
     return encoder.assemble(views, {name: outputs for name, (outputs, _) in made.items()}), uses

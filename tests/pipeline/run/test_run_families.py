@@ -1,6 +1,7 @@
 """Models of other families go through a run as DeepSeek-OCR does: the same rows, stages, retries and hashes."""
 
 import json
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -16,11 +17,13 @@ from tokenizers import Tokenizer
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from encoders.video_timing import VideoTiming
+from encoders.views import PageViews
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.errors import CheckpointError
 from ocr.families.catalogue import known_model
 from ocr.families.catalogue.published_models import Licence, published_models
+from ocr.families.published.processors import Prompting
 from ocr.families.registry import described, family_of
 from ocr.transcript import formats
 from pipeline.config import sources
@@ -67,6 +70,10 @@ MODELS = {
 }
 
 
+# Whose own processor makes a page's inputs.
+PROCESSED = ("LightOnOCR", "PaddleOCR-VL", "HunyuanOCR")
+
+
 def config_of(
     model: Path, docs: Path, database: str, prompt: str | None = "<image>Read", **more: Any
 ) -> Config:
@@ -102,6 +109,7 @@ def read_apart(
         loaded.vision_encoder("gundam"),
     )
     manager = EncoderGraphManager(encoder.paths, GraphSettings(), encoder.device)
+    views = [encoder.prepared(page) for page in views]
     outputs = {name: encoder.encode(manager, name, views)[0] for name in encoder.path_names}
     (tokens,) = encoder.assemble(views, outputs)
     settings = DecodeSettings(max_tokens=max_tokens, ngram_size=size, ngram_window=window, loop_tokens=0)
@@ -134,6 +142,7 @@ def test_pages_become_rows_with_the_texts_of_the_model(
         assert found[f"{number}.png", 1]["text"].strip() == read_apart(model, pixels, max_tokens).strip()
     stages = {f"encode_{path}" for path in paths} | {"decode_prefill", "decode_generate", "render", "place"}
     assert stages <= set(found["0.png", 1]["timings"])
+    assert ("prepare" in found["0.png", 1]["timings"]) == (name in PROCESSED)
     assert {status for _, status in ((key, row["status"]) for key, row in found.items())} <= {
         "ok", "blank", "truncated", "doubtful",
     }  # fmt: skip
@@ -142,6 +151,33 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     assert run_quietly(config).pages["blank"] == 0, "only what was cut short is tried again"
     again = run_quietly(changed(config, decode={"prompt": "<image>Again"}))
     assert sum(again.pages.values()) == 4, "another prompt reads all of them"
+
+
+@pytest.mark.parametrize("model_type", ["paddleocr_vl", "got_ocr2"])
+@pytest.mark.usefixtures("read_is_their_own_prompt")
+def test_a_models_own_processor_runs_beside_the_encoder(
+    model_type: str, docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a page that it cannot take, the run says so, and reads the others."""
+    real, threads = Prompting.__call__, []
+
+    def prompting(self: Prompting, views: PageViews, **changes: Any) -> dict[str, torch.Tensor]:
+        threads.append(threading.current_thread().name)
+        if views.global_view.shape[1:] == (50, 200):
+            raise ValueError("absolute aspect ratio must be smaller")
+        return real(self, views, **changes)
+
+    monkeypatch.setattr(Prompting, "__call__", prompting)
+    random = np.random.default_rng(0)
+    for number, size in enumerate([(120, 90), (50, 200), (70, 140)]):
+        Image.fromarray(random.integers(0, 256, (*size, 3), np.uint8)).save(docs / f"{number}.png")
+    run_quietly(config_of(published(model_type)(tmp_path / "model"), docs, database))
+    assert threads == ["preparer"] * 3
+    first, second, third = sorted(rows(database), key=lambda row: str(row["path"]))
+    assert (second["status"], second["error"]["stage"]) == ("failed", "prepare")
+    assert "aspect ratio" in second["error"]["message"]
+    assert first["status"] != "failed" != third["status"]
+    assert first["timings"].keys() >= {"prepare", "encode_image"}
 
 
 def renamed(model: Path, names: dict[int, str]) -> Path:

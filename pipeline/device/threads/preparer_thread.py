@@ -1,0 +1,61 @@
+"""Runs the preparer's thread: has pages go through their model's own processor while others are encoded."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from pipeline.device.faults import page_error
+from pipeline.device.threads.handover import Handover
+from pipeline.device.tickets import Ticket
+from pipeline.errors import PipelineError
+from pipeline.meter import Meter
+from pipeline.outcome.results import failed_result, render_timings
+from pipeline.stages.encode import prepare
+
+if TYPE_CHECKING:
+    from pipeline.device.run_encoder import RunEncoder
+
+LOGGER = logging.getLogger("ocrbatch")
+
+
+class PreparerLoop:
+    """Prepares the pages of one queue for the encoder, in order, and puts them into the next, until the first is over.
+
+    One page at a time: processors and their tokenizers are not made to be called by several threads at once.
+    """
+
+    def __init__(
+        self, encoder: "RunEncoder", *, incoming: Handover[Ticket], outgoing: Handover[Ticket]
+    ) -> None:
+        self.meter = Meter()
+        self._encoder = encoder
+        self._incoming, self._outgoing = incoming, outgoing
+
+    def run(self) -> None:
+        """Prepares until the queue is over, and ends the next one. Raises: DeviceLostError."""
+        self.meter.start()
+        while not self._incoming.is_over:
+            with self.meter.waiting("input"):
+                tickets = self._incoming.take(1)
+            for ticket in tickets:
+                if self._is_prepared(ticket):
+                    with self.meter.waiting("output"):
+                        self._outgoing.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
+        self._outgoing.finish()
+        self.meter.stop()
+
+    def let_go(self) -> None:
+        """Drops the model, once the thread has ended; the meter stays."""
+        del self._encoder
+
+    def _is_prepared(self, ticket: Ticket) -> bool:
+        """Prepares a page and returns True; where that fails, settles it as failed and returns False."""
+        try:
+            ticket.rendered = prepare(self._encoder, ticket.rendered)
+        except PipelineError:
+            raise
+        except Exception as error:
+            LOGGER.debug("prepare failed for a page", exc_info=error)
+            failure, timings = page_error("prepare", error), render_timings(ticket.rendered)
+            ticket.settle(failed_result(ticket.rendered.page, failure, timings))
+            return False
+        return True
