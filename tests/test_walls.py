@@ -28,17 +28,17 @@ FORBIDDEN = {
 }
 # Most lines of source in each room, and beside the rooms of a package. What grows takes something out, or says why.
 BUDGETS = {
-    "encoders": 520, "encoders/attention": 650, "encoders/deepseek": 690, "encoders/deepseek2": 110,
+    "encoders": 530, "encoders/attention": 650, "encoders/deepseek": 690, "encoders/deepseek2": 110,
     "encoders/graphs": 2_710, "encoders/minicpm": 680, "encoders/native": 1_010, "encoders/pointwise": 420,
-    "ocr": 210, "ocr/checkpoints": 580, "ocr/decoding": 3_550, "ocr/families": 2_920, "ocr/imaging": 680,
+    "ocr": 210, "ocr/checkpoints": 580, "ocr/decoding": 3_550, "ocr/families": 2_940, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_570, "ocr/model": 340,
     "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 980, "ocr/training": 9_010,
-    "ocr/transcript": 2_030, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_610,
-    "pipeline/cli": 1_460, "pipeline/cluster": 1_670, "pipeline/config": 1_180, "pipeline/device": 2_840,
+    "ocr/transcript": 2_030, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_620,
+    "pipeline/cli": 1_460, "pipeline/cluster": 1_670, "pipeline/config": 1_180, "pipeline/device": 2_930,
     "pipeline/doctor": 990, "pipeline/documents": 3_530, "pipeline/export": 500, "pipeline/finetune": 410,
     "pipeline/html_report": 460, "pipeline/ingest": 2_820, "pipeline/outcome": 220, "pipeline/plugins": 320,
     "pipeline/readers": 430, "pipeline/reports": 1_130, "pipeline/rereading": 420, "pipeline/run": 1_730,
-    "pipeline/stages": 860, "pipeline/text_layer": 2_990, "pipeline/viewer": 820, "storage": 1_140,
+    "pipeline/stages": 870, "pipeline/text_layer": 2_990, "pipeline/viewer": 820, "storage": 1_140,
     "storage/datasette": 30, "storage/export": 2_270, "storage/queries": 950, "storage/records": 900,
     "storage/recovery": 320, "storage/strings": 260, "storage/upkeep": 430,
 }  # fmt: skip
