@@ -46,6 +46,8 @@ class Family:
     view_maker: returns what makes the pages' views, by the model's directory; None for DeepSeek-OCR's global view and
         tiles, which have settings. Raises CheckpointError for a file that is missing or says nothing usable.
     video_maker: returns what makes the views of videos; None for a model that reads none. Raises CheckpointError.
+    several: returns what makes the views of pages that share a prompt, by what makes a page's; None for models that
+        take one picture in a prompt.
     files: patterns of further files that a reading depends on, besides weights, config.json and tokenizer.json.
     has_entries: whether its models' prompts, formats, n-grams and licences are entries of catalogue/models.yaml.
     ngrams: of a family without entries; see ngram().
@@ -56,6 +58,7 @@ class Family:
     knows: Callable[[Mapping[str, Any]], bool]
     view_maker: Callable[[Path], ViewMaker | None] = lambda directory: None
     video_maker: Callable[[Path], VideoMaker | None] = lambda directory: None
+    several: Callable[[ViewMaker], ViewMaker] | None = None
     files: tuple[str, ...] = ()
     has_entries: bool = True
     ngrams: Mapping[Kind, tuple[int, int]] = field(default_factory=dict)

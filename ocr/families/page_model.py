@@ -29,7 +29,8 @@ class PageModel(Protocol):
     """A loaded model. ocr.checkpoints.checkpoint.LoadedModel describes its fields.
 
     One whose vision tokens transformers' own class computes too has a method `reference_features`, which returns those
-    of pages or videos, [T, D] each, in order: to compare results and speed with.
+    of pages or videos, [T, D] each, in order: to compare results and speed with. One that takes several pages in a
+    prompt has a method `prompt_for`, which returns the prompt for a number of pages.
     """
 
     @property

@@ -14,7 +14,7 @@ from ocr.families.minicpm.versions import MODEL_TYPE as MINICPM
 from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
-from ocr.families.unlimited_ocr.unlimited_views import read_views
+from ocr.families.unlimited_ocr.unlimited_views import read_views, without_tiles
 from ocr.families.view_makers import WholePage
 from ocr.model_files.fingerprint import weights_sha256
 from ocr.model_files.locate import find_directory, read_json
@@ -58,6 +58,7 @@ FAMILIES = (
         knows=_of_types(MINICPM),
         view_maker=lambda directory: SlicingRule.from_json(_config(directory)),
         video_maker=lambda directory: video_slicing(_config(directory)),
+        several=lambda views: views,
         has_entries=False,
     ),
     Family(  # olmOCR-2 and Nanonets-OCR2 as well
@@ -66,6 +67,7 @@ FAMILIES = (
         knows=_of_types("qwen3_vl", "qwen2_5_vl"),
         view_maker=_qwen_resizing,
         video_maker=lambda directory: QwenVideos(resizing=_qwen_resizing(directory)),
+        several=lambda views: views,
         files=_PROCESSING,
     ),
     Family(  # the types are transformers', and of the publisher's own config.json
@@ -73,6 +75,7 @@ FAMILIES = (
         module="ocr.families.unlimited_ocr.unlimited_reader",
         knows=_of_types("unlimited_ocr", "unlimited-ocr"),
         view_maker=read_views,
+        several=without_tiles,
         files=_PROCESSING,
     ),
     Family(

@@ -135,7 +135,7 @@ def _logs(found: Signals) -> dict[str, float]:
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
     """Returns for each token with a log probability the index of its block, -1 for none."""
-    ends = np.cumsum(_lengths(transcript.token_ids[: len(transcript.logprobs)], tokenizer))
+    ends = np.cumsum(token_lengths(transcript.token_ids[: len(transcript.logprobs)], tokenizer))
     owners = np.full(len(ends), -1)
     for index, block in enumerate(blocks):
         if block.raw_span is not None:
@@ -179,7 +179,7 @@ class TokenBytes(dict[int, bytes]):
 _token_bytes = lru_cache(maxsize=2)(TokenBytes)  # the same for every page of a model
 
 
-def _lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
+def token_lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
     """Returns how many characters each token adds to the text; one split over several tokens counts for the last."""
     if isinstance(tokenizer.decoder, ByteLevel):
         bytes_of = _token_bytes(tokenizer)

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 from ocr.errors import CheckpointError
 from ocr.families.catalogue.known_model import ModelFacts
 from ocr.families.family import Family, Kind
-from ocr.families.registry import DEEPSEEK, described, family_of, model_sha256
+from ocr.families.registry import DEEPSEEK, FAMILIES, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
 from ocr.model_files.locate import CHARACTERS, LINES, find_directory
 from pipeline.config.cluster_section import ClusterConfig
@@ -125,6 +125,7 @@ class DecodeConfig(Section):
     """Settings of how the language model reads a page."""
 
     prompt: str | None = None
+    pages_per_prompt: int = Field(default=1, ge=1, le=64)
     batch_size: int | None = Field(default=None, ge=1)
     max_tokens: int = Field(default=8192, ge=1, le=8192)
     pdf: NgramConfig = NgramConfig()
@@ -216,6 +217,8 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
     }
     settings["tile"] |= _GONE_TILE
     settings["decode"] |= _GONE_DECODE
+    if config.decode.pages_per_prompt == 1:  # a key that came later counts only where it is used
+        del settings["decode"]["pages_per_prompt"]
     for rung in settings["ladder"]["rungs"]:  # keys that came later count only where they are used
         for key in ("model", "below"):
             if rung[key] is None:
@@ -316,7 +319,7 @@ def with_model(config: Config, model: str) -> Config:
             "model": model,
             "model_entry": None,
             "reader": "page",
-            "decode": config.decode.model_copy(update={"prompt": None}),
+            "decode": config.decode.model_copy(update={"prompt": None, "pages_per_prompt": 1}),
             "run": config.run.model_copy(update={"replicas": 1}),
         }
     )
@@ -379,6 +382,23 @@ def check_ranks(config: Config) -> None:
         )
 
 
+def check_pages(config: Config) -> None:
+    """Raises: ConfigError where `pages_per_prompt` cannot act; CheckpointError."""
+    if config.decode.pages_per_prompt == 1:
+        return
+    key = f"decode.pages_per_prompt: {config.decode.pages_per_prompt}"
+    if reads_lines(config):
+        raise ConfigError(
+            f"{key}: lines are read page by page; use reader: page, or leave pages_per_prompt out"
+        )
+    if (family := family_of(find_directory(config.model))).several is None:
+        others = ", ".join(its.name for its in FAMILIES if its.several is not None)
+        raise ConfigError(
+            f"{key}: model {config.model!r} ({family.name}) takes one picture in a prompt; use one of {others}, or "
+            "leave pages_per_prompt out"
+        )
+
+
 def tile_mode(config: Config) -> Mode | None:
     """Returns the mode of the pages' views; None for a model with views of its own. Raises: CheckpointError."""
     directory = find_directory(config.model)
@@ -395,6 +415,9 @@ def tile_settings(config: Config) -> TileSettings:
         )
     if reads_lines(config):
         return TileSettings(lines=True)
-    if (views := family_of(directory).view_maker(directory)) is not None:
+    family = family_of(directory)
+    if (views := family.view_maker(directory)) is not None:
+        if family.several is not None and config.decode.pages_per_prompt > 1:
+            views = family.several(views)
         return TileSettings(views=views, video=video, words=config.words)
     return TileSettings(mode=config.tile.mode, max_tiles=config.tile.max_tiles, words=config.words)

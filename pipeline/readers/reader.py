@@ -1,11 +1,11 @@
 """The seam between a run and what reads its pages."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from pipeline.config.retry_steps import Step
-from pipeline.types import PageResult, Phase, ReadyPage
+from pipeline.types import Page, PageResult, Phase, ReadyPage
 
 Prepared = TypeVar("Prepared", bound=ReadyPage)
 
@@ -38,6 +38,12 @@ class Reader(ABC, Generic[Prepared]):
     async def ready(self, *, alone: bool = False) -> None:
         """Starts the reader if need be, and waits until it takes pages. alone: no other is read at the same time."""
         self.start()
+
+    def expect(self, pages: Sequence[Page]) -> None:
+        """Notes neighbouring pages of a document: each of them is going to be read, or is left out."""
+
+    def leave_out(self, page: Page) -> None:
+        """Notes that no reading of a page is to be waited for; does nothing for one that is being read."""
 
     @abstractmethod
     async def read(

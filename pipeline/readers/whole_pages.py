@@ -2,19 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
 from pipeline.config.retry_steps import Step
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.threads.page_reader import PageReader
+from pipeline.device.tickets import Lot
 from pipeline.errors import WorkersError
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, doubted
 from pipeline.outcome.results import failed_result
 from pipeline.readers.reader import Reader
-from pipeline.types import PageResult, RenderedPage, SeenWords
+from pipeline.types import Page, PageResult, RenderedPage, SeenWords
 from storage.types import PageError
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -30,6 +31,7 @@ class WholePages(Reader[RenderedPage]):
 
     def __init__(self, model: PageReader, words: LineReaders | None, workers: WorkerPool) -> None:
         self._model, self._words, self._workers = model, words, workers
+        self._lots: dict[Page, Lot] = {}
         self.sees_print = words is not None
 
     @property
@@ -50,15 +52,28 @@ class WholePages(Reader[RenderedPage]):
         """Waits until the model takes pages; see PageReader.ready."""
         await self._model.ready(alone=alone)
 
+    def expect(self, pages: Sequence[Page]) -> None:
+        """Has these pages read in one prompt, as far as they come."""
+        if len(pages) > 1:
+            self._lots |= dict.fromkeys(pages, Lot(pages))
+
+    def leave_out(self, page: Page) -> None:
+        """Has no other page wait for this one any more."""
+        if (lot := self._lots.pop(page, None)) is not None:
+            lot.leave(page)
+
     async def read(
         self, page: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
     ) -> PageResult:
         """Reads a page, and finds its words meanwhile; retry steps go before pages that are read first."""
+        lot = self._lots.pop(page.page, None)
         seen = self._seen(page)
         if seen is not None:
             page = replace(page, ink=None, seen=())
             dropped = None if dropped is None else _after(seen, dropped)
-        reading = self._model.read(page, dropped, step, is_urgent=step is not None)
+        if lot is not None:
+            await lot.join(page.page)
+        reading = self._model.read(page, dropped, step, is_urgent=step is not None, lot=lot)
         del page  # so that its views are freed once they are encoded
         result = await reading
         return result if seen is None or result.parsed is None else await self._placed(result, seen)

@@ -1,8 +1,9 @@
 """Discovers the pages a run has to read: records the input files, and leaves out pages that are done."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Protocol
 
 from pipeline.config.schema import ingest_settings, layer_use
@@ -59,6 +60,18 @@ class Planning:
         return True
 
 
+def neighbours(pages: Sequence[Page], most: int) -> Iterator[list[Page]]:
+    """Yields a document's pages in order: those that follow each other together, at most so many.
+
+    Where they are cut depends on their numbers alone, so that it is the same when some of them were read before.
+    """
+
+    def place(numbered: tuple[int, Page]) -> tuple[int, int]:
+        return numbered[1].page_index // most, numbered[1].page_index - numbered[0]
+
+    return ([page for _, page in lot] for _, lot in groupby(enumerate(pages), place))
+
+
 class Discovery:
     """SlowDocuments input files into pages to read. Use it from the event loop's thread only.
 
@@ -80,12 +93,13 @@ class Discovery:
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
 
-    async def all(self, inputs: InputFiles, pages: "asyncio.Queue[Page | None]") -> None:
-        """Puts the pages to read into the queue, and None after the last."""
+    async def all(self, inputs: InputFiles, pages: "asyncio.Queue[Sequence[Page] | None]") -> None:
+        """Puts the pages to read into the queue, those of one prompt together, and None after the last."""
+        most = self._ledger.config.decode.pages_per_prompt
 
         async def take(_number: int, document: Document) -> None:
-            for page in await self._pages(document):
-                await pages.put(page)
+            for lot in neighbours(await self._pages(document), most):
+                await pages.put(lot)
 
         await probe_all(inputs, self._workers, take, self._planner.known)
         await pages.put(None)

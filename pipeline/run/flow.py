@@ -113,12 +113,14 @@ class Flow:
         return "reading" if first.is_ready else "inspecting files"
 
     async def _read_inputs(self, inputs: InputFiles) -> None:
-        pages: asyncio.Queue[Page | None] = asyncio.Queue(PAGES_AHEAD)
+        pages: asyncio.Queue[Sequence[Page] | None] = asyncio.Queue(PAGES_AHEAD)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._discovery.all(inputs, pages))
-            while (page := await pages.get()) is not None:
-                await self._budget.take(self._page_bytes)
-                tasks.create_task(self._page(page))
+            while (lot := await pages.get()) is not None:
+                await self._budget.take(len(lot) * self._page_bytes)  # at once, as they wait for each other
+                self._plan.first.expect(lot)
+                for page in lot:
+                    tasks.create_task(self._page(page))
             self._ledger.progress.all_found()
         await self._read_together(self._slow.rest())
         await self._read_suspects(self._discovery.last, self._discovery.alone)
@@ -206,7 +208,9 @@ class Flow:
                 self._slow.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
-            if self._plan.first.marks_pages and is_to_be_read(outcome):
+            if not is_to_be_read(outcome):
+                self._plan.first.leave_out(page)
+            elif self._plan.first.marks_pages:
                 await self._begin(page, self._plan.first, alone=alone)
             reading = self._attempts(page, outcome, share.give_back)
             del outcome  # so that its views are freed once they are encoded
@@ -214,6 +218,7 @@ class Flow:
             share.change_to(_RESULT_BYTES)
             await self._settle(page, made)
         finally:
+            self._plan.first.leave_out(page)
             share.change_to(0)
 
 

@@ -14,6 +14,7 @@ from pipeline.config.encoder_section import graph_settings
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import (
     Config,
+    check_pages,
     check_ranks,
     completed,
     ingest_settings,
@@ -66,6 +67,7 @@ def prepared(config: Config, stop: Stop) -> Prepared:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     config = completed(config)
     check_ranks(config)
+    check_pages(config)
     passwords = stop.while_doing(lambda: read_passwords(config.ingest))
     # A path may be on an unreachable file server.
     found = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))

@@ -4,10 +4,11 @@ The engine itself (ocr.decoding.gpu, ocr.families.generation) runs in pipeline.d
 pipeline.stages.localize makes the page's result of its output.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ocr.decoding.requests import PageRead
+from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
@@ -48,6 +49,18 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
     )
 
 
+def request_together(requests: Sequence[PageRequest], prompt: str) -> PageRequest:
+    """Returns one request for several pages, which may be as long as all of them."""
+    first, *others = requests
+    most = sum(request.settings.max_tokens for request in requests)
+    return replace(
+        first,
+        beside=tuple(request.vision for request in others),
+        prompt=prompt,
+        settings=replace(first.settings, max_tokens=most),
+    )
+
+
 def wording_of(loaded: "PageModel") -> Wording:
     """Returns the parts of a model that are needed to interpret its output."""
     return Wording(
@@ -57,19 +70,25 @@ def wording_of(loaded: "PageModel") -> Wording:
     )
 
 
-def decode_timings(read: PageRead, seconds: float, num_together: int) -> tuple[StageTiming, StageTiming]:
+def decode_timings(
+    read: PageRead, seconds: float, num_together: int, num_pages: int = 1
+) -> tuple[StageTiming, StageTiming]:
     """Returns the timings of a page that was read: its shares are the engine's figures.
 
     seconds: all that passed from taking the page to its last token. num_together: how many pages were being read then.
+    num_pages: that had the same prompt.
     """
     generate_wall_s = max(read.generate_s, seconds - read.prefill_s)
     return (
         StageTiming(
-            stage="decode_prefill", share_s=read.prefill_s, wall_s=read.prefill_s, batch_size=num_together
+            stage="decode_prefill",
+            share_s=read.prefill_s / num_pages,
+            wall_s=read.prefill_s,
+            batch_size=num_together,
         ),
         StageTiming(
             stage="decode_generate",
-            share_s=read.generate_s,
+            share_s=read.generate_s / num_pages,
             wall_s=generate_wall_s,
             batch_size=num_together,
         ),

@@ -53,7 +53,8 @@ class PublishedModel:
     hub: pattern of the repositories it is for, as of fnmatch, upper and lower case alike.
     model_type: transformers' type that its weights are loaded as. published_type: another that its config.json gives.
     sizes: keys of its config.json's language model, with values that tell it from others of its type.
-    prompts: by task; "page" is always there, and empty for a model that is shown the page alone.
+    prompts: by task; "page" is always there, and empty for a model that is shown the page alone; "pages" is for several
+        pages in one prompt, before each of which it writes `<PAGE>`.
     prompting: "chat" puts the prompt into the chat template beside the image; "raw" gives it to the processor as it is;
         "processor" leaves it to the processor, which writes one itself.
     template, processor: keyword arguments of the chat template and of the processor.

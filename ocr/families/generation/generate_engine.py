@@ -15,6 +15,7 @@ from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import PageReading, begin_reading
 from ocr.imaging.tiling import Mode
+from ocr.transcript.page_breaks import asked_together
 from ocr.types import OutputFormat
 
 _NO_END = -1
@@ -36,7 +37,8 @@ class TransformersReader(ABC):
     """A model that writes with transformers' generate, as ocr.families.page_model.PageModel.
 
     A family's own says how pages are encoded, prompted and put together. model: transformers', which has `generate`.
-    eos_ids: the tokens that end a text. pad_id: what fills the prompts of a batch.
+    eos_ids: the tokens that end a text. pad_id: what fills the prompts of a batch. pages_prompt: the published one for
+    several pages, None where there is none.
     """
 
     calibration: ClassVar[None] = None
@@ -48,6 +50,7 @@ class TransformersReader(ABC):
     output_format: OutputFormat
     eos_ids: frozenset[int]
     pad_id: int
+    pages_prompt: str | None = None
 
     @abstractmethod
     def vision_encoder(self, mode: Mode) -> PageEncoder:
@@ -70,6 +73,10 @@ class TransformersReader(ABC):
     def num_positions(self) -> int:
         """The most tokens of a page, prompt included."""
         return int(self.model.config.get_text_config().max_position_embeddings)
+
+    def prompt_for(self, num_pages: int) -> str:
+        """Returns the prompt for so many pages, of a family that takes several."""
+        return self.pages_prompt or asked_together(self.prompt, num_pages)
 
     def generate(self, pages: Sequence[PromptedPage], **controls: Any) -> None:
         """Runs transformers' generate on pages together. controls: its arguments besides the inputs."""

@@ -88,6 +88,7 @@ def reader_fields(
         "output_format": known.format_for(prompt),
         "eos_ids": frozenset(ids),
         "pad_id": min(ids) if pad_id is None else pad_id,
+        "pages_prompt": known.prompts.get("pages") if asked.prompt is None else None,
     }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
+from ocr.families.view_makers import ViewMaker
 from ocr.imaging.tiling import MODES, PADDING_RGB, TILE_PX, Mode, ModeSpec, views
 from ocr.model_files.locate import read_json
 
@@ -47,6 +48,11 @@ class UnlimitedViews:
     def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
         return views(pixels, self.mode, self.max_tiles)
+
+
+def without_tiles(views: ViewMaker) -> ViewMaker:
+    """Returns the published views of several pages in a prompt."""
+    return UnlimitedViews(mode="base") if isinstance(views, UnlimitedViews) else views
 
 
 def read_views(directory: Path) -> UnlimitedViews:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeError
+from ocr.transcript.page_breaks import told_apart
+from ocr.types import Transcript
 from pipeline.device.faults import page_error
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Abandoned, Ticket
@@ -88,7 +90,7 @@ class DecoderLoop:
     @property
     def on_device(self) -> list[Ticket]:
         """The pages that are being decoded, or that were when the thread failed. For any thread."""
-        return list(self._in_flight.values())
+        return [page for ticket in self._in_flight.values() for page in ticket.pages]
 
     def _check(self) -> None:
         if self._abandoned:
@@ -139,15 +141,35 @@ class DecoderLoop:
     def _deliver(self, ticket: Ticket, read: PageRead) -> None:
         self.num_tokens += len(read.transcript.token_ids)
         self.num_steps += read.num_steps
-        timings = decode_timings(read, time.perf_counter() - ticket.taken_at, len(self._in_flight) + 1)
-        ticket.settle(
-            ReadPage(
-                rendered=ticket.rendered,
-                transcript=read.transcript,
-                timings=(*ticket.timings, *timings),
-                ended_at=time.monotonic(),
+        seconds, num_pages = time.perf_counter() - ticket.taken_at, len(ticket.pages)
+        timings = decode_timings(read, seconds, len(self._in_flight) + 1, num_pages)
+        transcripts: Sequence[Transcript] | None = (read.transcript,)
+        if ticket.members:
+            transcripts = told_apart(read.transcript, num_pages, self._loaded.tokenizer)
+        if transcripts is None:
+            self._apart(ticket, "what was written of them cannot be told apart")
+            return
+        for page, transcript in zip(ticket.pages, transcripts, strict=True):
+            page.settle(
+                ReadPage(
+                    rendered=page.rendered,
+                    transcript=transcript,
+                    timings=(*page.timings, *timings),
+                    ended_at=time.monotonic(),
+                )
             )
+
+    def _apart(self, ticket: Ticket, reason: str) -> None:
+        """Has each of several pages that had one prompt read by itself."""
+        first, last = ticket.members[0].rendered.page, ticket.members[-1].rendered.page
+        LOGGER.info(
+            "%s, pages %d to %d: %s; each is read by itself",
+            first.path,
+            first.page_number,
+            last.page_number,
+            reason,
         )
+        self._incoming.put_back(ticket.members)
 
     def _engine(self, *, alone: bool) -> "PageEngine":
         if self._paged is not None and not alone and self._paged.ready():
@@ -189,7 +211,11 @@ class DecoderLoop:
         for ticket in suspects:
             self._check()
             failure = self._read([ticket], isolate=True)
-            if failure is not None:
+            if failure is None:
+                continue
+            if ticket.members:
+                self._apart(ticket, failure.error.message[:300])
+            else:
                 ticket.settle(failed_result(ticket.rendered.page, failure.error, ticket.timings))
         if not suspects:  # it failed before it read any page, and would again
             raise PipelineError(f"the language model cannot read: {first.message}")

@@ -3,7 +3,7 @@
 import gc
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRequest
@@ -14,7 +14,7 @@ from pipeline.device.tickets import Ticket
 from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result, render_timings
-from pipeline.stages.decode import page_settings
+from pipeline.stages.decode import page_settings, request_together
 from pipeline.stages.encode import encode
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ class EncoderLoop:
     """Encodes the pages of one queue and puts them into the next, until the first is over.
 
     most: pages of a full batch. It waits for a full batch as long as the decoder has another one to work on.
+    prompt_for: returns the prompt for so many pages, of a model that takes several in one; they are handed on as one
+    ticket, once the last of them is encoded.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class EncoderLoop:
         incoming: Handover[Ticket],
         outgoing: Handover[Ticket],
         most: int,
+        prompt_for: Callable[[int], str] | None = None,
     ) -> None:
         self.meter = Meter()
-        self._encoder, self._config = encoder, config
+        self._encoder, self._config, self._prompt_for = encoder, config, prompt_for
         self._incoming, self._outgoing = incoming, outgoing
         self._most = most
         self._using = threading.Lock()
@@ -52,9 +55,9 @@ class EncoderLoop:
         self.meter.start()
         while not self._incoming.is_over:
             if tickets := self._next():
-                encoded = self._encoded(tickets)
+                self._encode(tickets)
                 self._computing = ()
-                self._hand_on(encoded)
+                self._hand_on(self._gathered(tickets))
         self.meter.stop()
 
     def let_go(self) -> None:
@@ -90,11 +93,27 @@ class EncoderLoop:
         with self.meter.waiting("output"):
             for ticket in tickets:
                 assert ticket.request is not None
-                tokens = ticket.request.vision.tokens_TD
-                self._outgoing.put(ticket, tokens.numel() * tokens.element_size(), first=ticket.is_urgent)
+                num_bytes = sum(item.tokens_TD.nbytes for item in ticket.request.items)
+                self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
 
-    def _encoded(self, tickets: Sequence[Ticket], *, again: bool = False) -> list[Ticket]:
-        """Encodes a batch and returns its pages for the decoder. Where that fails, tries its halves.
+    def _gathered(self, tickets: Sequence[Ticket]) -> list[Ticket]:
+        """Returns what the decoder gets of a batch: its pages, and lots whose last page it has."""
+        found: list[Ticket] = []
+        for ticket in tickets:
+            if ticket.lot is None:
+                found += [ticket] if ticket.request is not None else []
+            elif members := ticket.lot.encoded(ticket):
+                found.append(members[0] if len(members) == 1 else self._together(members))
+        return found
+
+    def _together(self, members: tuple[Ticket, ...]) -> Ticket:
+        assert self._prompt_for is not None, "pages_per_prompt is refused for other models"
+        requests = [ticket.request for ticket in members if ticket.request is not None]
+        request = request_together(requests, self._prompt_for(len(members)))
+        return Ticket(rendered=members[0].rendered, request=request, members=members)
+
+    def _encode(self, tickets: Sequence[Ticket], *, again: bool = False) -> None:
+        """Encodes a batch: its tickets get their requests. Where that fails, tries its halves.
 
         again: this is the second try of a page that ran out of memory: some may have become free meanwhile.
         """
@@ -119,22 +138,23 @@ class EncoderLoop:
             for ticket, request, (_, timings) in zip(tickets, requests, encoded, strict=True):
                 ticket.request, ticket.timings = request, timings
                 self._drop_views(ticket)
-            return list(tickets)
+            return
         # The batch's memory is free only now: the exception referred to the frames that held it.
         gc.collect()
         out_of_memory = failure.category == "out_of_memory"
         if out_of_memory and self.release():
-            return self._encoded(tickets)
-        if len(tickets) == 1:
-            if out_of_memory and not again:
-                return self._encoded(tickets, again=True)
+            self._encode(tickets)
+        elif len(tickets) > 1:
+            half = len(tickets) // 2
+            if out_of_memory:
+                self._most = half
+            self._encode(tickets[:half])
+            self._encode(tickets[half:])
+        elif out_of_memory and not again:
+            self._encode(tickets, again=True)
+        else:
             rendered = tickets[0].rendered
             tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered)))
-            return []
-        half = len(tickets) // 2
-        if out_of_memory:
-            self._most = half
-        return [*self._encoded(tickets[:half]), *self._encoded(tickets[half:])]
 
     def _drop_views(self, ticket: Ticket) -> None:
         """Releases the views of an encoded page, which are no longer needed."""

@@ -16,7 +16,7 @@ from pipeline.device.memory import free_memory
 from pipeline.device.startup.imports import one_at_a_time
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preload import import_ahead
-from pipeline.device.tickets import Ticket
+from pipeline.device.tickets import Lot, Ticket
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result
 from pipeline.stages.localize import ReadPage, Wording, place
@@ -120,15 +120,16 @@ class PageReader:
         step: Step | None = None,
         *,
         is_urgent: bool = False,
+        lot: Lot | None = None,
     ) -> PageResult:
         """Reads a page and returns its result.
 
         dropped: called with the number of bytes of views that are released before the page is done; the caller must
         not hold them either. step: the retry step to read it with, None for the configured way. is_urgent: puts it
-        before waiting pages that are not.
+        before waiting pages that are not. lot: the pages that share its prompt, all of which have joined.
         """
         self.start()
-        ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent)
+        ticket = Ticket(rendered=rendered, step=step, is_urgent=is_urgent, lot=lot)
         if dropped is not None:
             loop = asyncio.get_running_loop()
             ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
@@ -252,6 +253,7 @@ class PageReader:
             incoming=self._prepared if encoder.prepares else self._rendered,
             outgoing=self._encoded,
             most=encode_pages(self._config, loaded.device.type) * encoder.num_ranks,
+            prompt_for=getattr(loaded, "prompt_for", None),
         )
         self._encoding.meter.add("busy", watch.seconds)
         if encoder.prepares:

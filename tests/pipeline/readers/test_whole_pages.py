@@ -96,3 +96,33 @@ def test_a_page_whose_words_crash_their_worker_fails_alone() -> None:
 def test_a_page_of_pictures_alone_is_doubtful_where_print_was_seen(shows_print: bool, status: str) -> None:
     result = with_words(SeenWords(shows_print=shows_print), replace(read(""), status="blank"))
     assert (result.status, result.doubt) == (status, NONE_READ if shows_print else None)
+
+
+def test_a_page_waits_for_those_of_its_prompt_unless_they_are_left_out() -> None:
+    pages = [replace(PAGE.page, page_index=number) for number in range(3)]
+    begun: list[tuple[int, object]] = []
+
+    class Model:
+        async def read(self, page: RenderedPage, *_: Any, lot: object, **__: Any) -> PageResult:
+            begun.append((page.page.page_index, lot))
+            return read("text")
+
+    async def run() -> None:
+        model: Any = Model()
+        reader = WholePages(model, None, model)
+        reader.expect(pages)
+        reader.expect(pages[:1])  # alone, it waits for nothing
+        reading = [
+            asyncio.create_task(reader.read(replace(rendered(), page=pages[number]))) for number in (1, 0)
+        ]
+        await asyncio.sleep(0.01)
+        assert not begun
+        reader.leave_out(pages[2])
+        await asyncio.gather(*reading)
+        reader.leave_out(pages[0])
+        await reader.read(replace(rendered(), page=pages[0]))
+
+    asyncio.run(run())
+    assert [number for number, _ in begun] == [1, 0, 0]
+    assert begun[0][1] is begun[1][1] is not None
+    assert begun[2][1] is None

@@ -50,7 +50,7 @@ class Model:
     def __init__(self, *results: PageResult) -> None:
         self.results, self.device = list(results), "cpu"
 
-    async def read(self, *_: Any, is_urgent: bool = False) -> PageResult:
+    async def read(self, *_: Any, **__: Any) -> PageResult:
         await asyncio.sleep(0)
         return self.results.pop(0)
 

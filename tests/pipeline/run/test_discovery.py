@@ -62,7 +62,7 @@ class Discovered:
             self.pages = asyncio.run(self._all(ledger, taken))
 
     async def _all(self, ledger: Ledger, inputs: Inputs) -> list[Page]:
-        pages: asyncio.Queue[Page | None] = asyncio.Queue()
+        pages: asyncio.Queue[Sequence[Page] | None] = asyncio.Queue()
         workers: Any = Workers()
         discovery = Discovery(ledger, workers, self._load)
         await discovery.all(inputs, pages)
@@ -70,7 +70,8 @@ class Discovered:
         self.alone = [(times, page.page_number) for times, page in discovery.alone]
         found = [pages.get_nowait() for _ in range(pages.qsize())]
         assert found[-1] is None
-        return [page for page in found[:-1] if page is not None]
+        self.lots = [[page.page_number for page in lot] for lot in found[:-1] if lot is not None]
+        return [page for lot in found[:-1] if lot is not None for page in lot]
 
     def _load(self) -> None:
         self.loads += 1
@@ -82,6 +83,14 @@ def test_pages_come_in_the_order_of_files_and_a_copy_gives_none(database: str) -
     assert (found.summary.documents, found.summary.num_to_read) == ({"ok": 3}, 3)
     assert found.loads == 2
     assert [row["status"] for row in rows(database)] == ["pending"] * 5
+
+
+def test_pages_of_one_prompt_follow_each_other_and_are_cut_by_their_numbers_alone(database: str) -> None:
+    config = load(None, ["text_layer=ignore", "decode.pages_per_prompt=3", "ingest.pages=1-4,6,8-9"])
+    found = Discovered(config, database, files("1:9", "2:1"))
+    assert found.lots == [[1, 2, 3], [4], [6], [8, 9], [1]]
+    one_by_one = Discovered(Config(text_layer="ignore"), database, files("1:9"))
+    assert one_by_one.lots == [[number] for number in range(1, 10)]
 
 
 def test_what_is_refused_is_recorded_and_needs_no_model(database: str) -> None:

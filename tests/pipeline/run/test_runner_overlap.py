@@ -20,6 +20,7 @@ from pipeline.config.schema import Config
 from pipeline.device import open_models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
+from pipeline.device.tickets import Lot
 from pipeline.documents.settings import RenderSettings
 from pipeline.errors import ExitCode, PipelineError
 from pipeline.ingest.selection import PROBES_AHEAD
@@ -133,6 +134,7 @@ class InlineModel:
         step: Any = None,
         *,
         is_urgent: bool = False,
+        lot: Lot | None = None,
     ) -> PageResult:
         for _ in range(7 - rendered.page.page_index % 7):
             await asyncio.sleep(0)

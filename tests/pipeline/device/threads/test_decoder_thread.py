@@ -12,11 +12,14 @@ import torch
 
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.reader import PagedReader
+from ocr.decoding.requests import PageRead
 from ocr.decoding.sequence.page_reading import DecodeError
+from ocr.types import Transcript
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError, PipelineError
+from pipeline.stages.decode import request_together
 from pipeline.stages.localize import ReadPage
 from pipeline.types import PageResult
 from tests.ocr.tiny_reader import READ, ChainReader, RandomReader, tokenizer
@@ -387,3 +390,85 @@ def test_the_real_engine_takes_part_in_all_this(monkeypatch: pytest.MonkeyPatch)
     assert [text(its) for its in tickets] == [TEXT] * 8
     assert sizes[:3] == [8, 4, 2]
     assert loop.num_tokens == 8 * 3
+
+
+class Answers:
+    """A paged engine that answers each request with the next of these texts, a token a word; None fails."""
+
+    def __init__(self, *answers: str | None) -> None:
+        self.answers, self.asked = list(answers), list[int]()
+
+    def ready(self) -> bool:
+        return True
+
+    def close(self) -> None: ...
+
+    def read(self, requests: Any, check: Callable[[], None] | None = None) -> Any:
+        for index, request in enumerate(its for its in requests if its is not None):
+            self.asked.append(len(request.items))
+            if (raw := self.answers.pop(0)) is None:
+                raise DecodeError("logits are not numbers")
+            ids = tuple(tokenizer().encode(raw).ids)
+            found = Transcript(raw=raw, token_ids=ids, finish="eos", logprobs=(-0.1,) * len(ids))
+            yield PageRead(index=index, transcript=found, num_steps=2, prefill_s=0.5, generate_s=1.0)
+
+
+def lot_of(*numbers: int) -> tuple[Ticket, list[Ticket]]:
+    """A ticket for pages with one prompt, and theirs."""
+    members = [ticket(number) for number in numbers]
+    requests = [its.request for its in members if its.request is not None]
+    request = request_together(requests, "<image>\nRead them")
+    return Ticket(rendered=members[0].rendered, request=request, members=tuple(members)), members
+
+
+def test_an_answer_about_several_pages_is_shared_out_to_them() -> None:
+    lot, members = lot_of(0, 1)
+    alone = ticket(2)
+    engine = Answers("<PAGE> w5 w6 <PAGE> w7", "w8")
+    loop = read_all([lot, alone], paged=engine)
+    assert [text(its) for its in (*members, alone)] == ["w5 w6", "w7", "w8"]
+    assert engine.asked == [2, 1]
+    assert not loop.on_device
+    shares = [its.outcome.result(0).timings[-1].share_s for its in (*members, alone)]
+    assert shares == [0.5, 0.5, 1.0]
+
+
+def test_pages_whose_answer_cannot_be_told_apart_are_read_one_by_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "ocrbatch")
+    lot, members = lot_of(4, 5)
+    engine = Answers("w5 w6", "w7", "w8")
+    read_all([lot], paged=engine)
+    assert [text(its) for its in members] == ["w7", "w8"]
+    assert engine.asked == [2, 1, 1]
+    assert (
+        "a.png, pages 5 to 6: what was written of them cannot be told apart; each is read by itself"
+        in caplog.text
+    )
+
+
+def test_of_several_pages_in_one_prompt_only_the_one_that_cannot_be_read_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lot, members = lot_of(0, 1)
+    engine = Answers(None, None, None, "w8", None, None)
+    monkeypatch.setattr(DecoderLoop, "_engine", lambda self, *, alone: engine)
+    read_all([lot])
+    assert engine.asked == [2, 2, 1, 1, 1, 1]
+    assert text(members[0]) == "w8"
+    failed = members[1].outcome.result(0)
+    assert isinstance(failed, PageResult)
+    assert failed.error is not None
+    assert failed.error.category == "internal"
+
+
+def test_a_lost_device_is_blamed_on_each_of_the_pages_in_one_prompt() -> None:
+    lot, members = lot_of(0, 1)
+    incoming = filled([lot])
+    loop = make_loop(
+        incoming, paged=FakeReader([lot], 4, fault=lambda numbers: RuntimeError("CUDA error: x"))
+    )
+    with pytest.raises(DeviceLostError):
+        loop.run()
+    assert loop.on_device == members

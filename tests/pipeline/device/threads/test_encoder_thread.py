@@ -1,5 +1,6 @@
 """The encoder's thread: which batches it makes, and what a fault costs."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,7 @@ from pipeline.config.schema import DecodeConfig
 from pipeline.device.threads import encoder_thread
 from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
-from pipeline.device.tickets import Ticket
+from pipeline.device.tickets import Lot, Ticket
 from pipeline.errors import DeviceLostError, PipelineError
 from pipeline.types import Kind, PageResult
 from tests.pipeline.device.fakes import FakeEncoder, rendered, tokens
@@ -24,7 +25,14 @@ OUT_OF_MEMORY = "CUDA out of memory. Tried to allocate 2 GiB"
 class Encoding:
     """A loop over fakes, and its queues."""
 
-    def __init__(self, encoder: FakeEncoder, most: int, *, out_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        encoder: FakeEncoder,
+        most: int,
+        *,
+        out_bytes: int | None = None,
+        prompt_for: Callable[[int], str] | None = None,
+    ) -> None:
         self.encoder = encoder
         self.incoming: Handover[Ticket] = Handover()
         self.outgoing: Handover[Ticket] = Handover(out_bytes)
@@ -35,6 +43,7 @@ class Encoding:
             incoming=self.incoming,
             outgoing=self.outgoing,
             most=most,
+            prompt_for=prompt_for,
         )
 
     def put(self, *numbers: int) -> list[Ticket]:
@@ -266,3 +275,32 @@ def test_graphs_are_not_freed_under_a_batch() -> None:
     assert freed == [True]
     assert flow.loop.release() is False
     flow.end(thread)
+
+
+@pytest.mark.parametrize("most", [1, 2, 8])
+def test_pages_of_one_prompt_are_handed_on_together_once_the_last_is_encoded(most: int) -> None:
+    """Whatever batches they were encoded in; a page that fails does not hold up the others."""
+    encoding = Encoding(FakeEncoder(bad(3)), most=most, prompt_for=lambda number: f"{number} of <image>")
+    lots = Lot(()), Lot(())
+    members = [
+        *(Ticket(rendered=rendered(number), lot=lots[0]) for number in (0, 1, 2)),
+        Ticket(rendered=rendered(7)),
+        *(Ticket(rendered=rendered(number), lot=lots[1]) for number in (3, 4)),
+    ]
+    for its in members:
+        if its.lot is not None:
+            asyncio.run(its.lot.join(its.rendered.page))
+        encoding.incoming.put(its, 1)
+    encoding.incoming.finish()
+    encoding.loop.run()
+    together, *others = sorted(encoding.outgoing.take(9), key=lambda its: -len(its.pages))
+    assert together.members == tuple(members[:3])
+    assert [its.pages for its in others] == [(its,) for its in (members[3], members[5])]
+    request = together.request
+    assert request is not None
+    assert request.items == tuple(its.request.vision for its in members[:3] if its.request is not None)
+    assert request.prompt == "3 of <image>"
+    assert members[0].request is not None
+    assert request.settings.max_tokens == 3 * members[0].request.settings.max_tokens
+    assert failure(members[4]) == ("failed", "encode", "internal")
+    assert not any(its.rendered.num_bytes for its in (*members[:3], members[5]))
