@@ -11,13 +11,16 @@ from ocr.types import Transcript
 
 # As Unlimited-OCR, which was trained on several pages, writes it. Source: transformers, processing_unlimited_ocr.py.
 BREAK = "<PAGE>"
+# What may stand before the first break: nothing, or the beginning of a fence around the whole answer.
+_FENCE = "```"
+_HEAD = re.compile(rf"(?:{_FENCE}[a-z]*)?")
 
 
 def asked_together(prompt: str, num_pages: int) -> str:
     """Returns the prompt for so many pages by that for one, of a model that has none of its own for them."""
     return (
-        f"{prompt}\n\nThe pictures are {num_pages} pages of one document that follow each other. Do this for each of "
-        f"them in turn, and write {BREAK} on a line of its own before each page. A table that goes on over the end of "
+        f"{prompt}\n\nThe pictures are {num_pages} pages of one document, in their order. Do this for each of them in "
+        f"turn, and write {BREAK} on a line of its own before each page. A table that goes on over the end of "
         "a page begins again on the next one, with its header."
     )
 
@@ -34,7 +37,9 @@ def told_apart(transcript: Transcript, num_pages: int, tokenizer: Tokenizer) -> 
     edges.append(len(raw))
     spans = list(zip(edges[::2], edges[1::2], strict=True))
     texts = [raw[start:end].strip() for start, end in spans]
-    if not texts[0] and len(texts) > 1:
+    if len(texts) > 1 and _HEAD.fullmatch(texts[0]):
+        if texts[0]:
+            texts[-1] = texts[-1].removesuffix(_FENCE).strip()
         del spans[0], texts[0]
     if transcript.finish != "eos" or len(texts) != num_pages or not all(texts):
         return None

@@ -28,6 +28,7 @@ def answer(raw: str, words: object = PLAIN) -> Transcript:
         "<PAGE>\nFirst, wörds.\n<PAGE>\nSecond",
         "First, wörds.<PAGE>Second",
         "\n<PAGE>First, wörds. <PAGE> Second\n",
+        "```markdown\n<PAGE>\nFirst, wörds.\n<PAGE>\nSecond\n```",
     ],
 )
 def test_each_page_gets_its_text_and_the_tokens_of_it(raw: str, words: object) -> None:
@@ -43,7 +44,16 @@ def test_each_page_gets_its_text_and_the_tokens_of_it(raw: str, words: object) -
 
 
 @pytest.mark.parametrize(
-    "raw", ["", "one text", "a<PAGE>b<PAGE>c", "<PAGE>a<PAGE>", "<PAGE>\n<PAGE>b", "<PAGE><PAGE>a<PAGE>b"]
+    "raw",
+    [
+        "",
+        "one text",
+        "a<PAGE>b<PAGE>c",
+        "<PAGE>a<PAGE>",
+        "<PAGE>\n<PAGE>b",
+        "<PAGE><PAGE>a<PAGE>b",
+        "Here:<PAGE>a<PAGE>b",
+    ],
 )
 def test_an_answer_of_another_number_of_texts_is_nobodys(raw: str) -> None:
     assert told_apart(answer(raw), 2, PLAIN) is None
