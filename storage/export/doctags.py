@@ -10,10 +10,11 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
 from storage.errors import MissingExtraError
-from storage.export.reflow import reflowed, words_of
+from storage.export.outline import DEEPEST
+from storage.export.reflow import reflowed
 from storage.export.regions import Region, regions
 from storage.export.rendering import tables
-from storage.export.rows import PageRow
+from storage.export.structure import StructuredRow
 from storage.export.tables import Table
 from storage.types import BoxPx
 
@@ -21,27 +22,32 @@ if TYPE_CHECKING:
     from docling_core.types.doc import DoclingDocument
 
 _MARK = re.compile(r"(?:[•◦▪‣·–—*■●○-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
-_LEVELS = {"title": 1, "sub_title": 2}
+_LEVELS = {f"heading_{level}": level for level in range(1, DEEPEST + 1)}
 # Our labels -> docling's names of labels; the others are "text".
 _LABELS = {
-    "caption": "caption", "image_caption": "caption", "table_caption": "caption", "footnote": "footnote",
-    "page_number": "page_footer", "header": "page_header", "footer": "page_footer", "formula": "formula",
-}  # fmt: skip
+    **dict.fromkeys(
+        ("caption", "image_caption", "figure_caption", "figure_title", "table_caption"), "caption"
+    ),
+    **dict.fromkeys(("footnote", "page_footnote", "table_footnote"), "footnote"),
+    **dict.fromkeys(("formula", "equation", "equation_block"), "formula"),
+    **dict.fromkeys(("page_footer", "page_number", "footer"), "page_footer"),
+    **dict.fromkeys(("page_header", "header"), "page_header"),
+}
 
 
-def write(rows: Iterable[PageRow], stream: TextIO) -> None:
+def write(rows: Iterable[StructuredRow], stream: TextIO) -> None:
     """Writes a document as DocTags. Raises: MissingExtraError."""
     if (document := _document(rows)) is not None:
         stream.write(document.export_to_doctags() + "\n")
 
 
-def write_json(rows: Iterable[PageRow], stream: TextIO) -> None:
+def write_json(rows: Iterable[StructuredRow], stream: TextIO) -> None:
     """Writes a document as docling's JSON. Raises: MissingExtraError."""
     if (document := _document(rows)) is not None:
         json.dump(document.export_to_dict(), stream, ensure_ascii=False)
 
 
-def _document(rows: Iterable[PageRow]) -> "DoclingDocument | None":
+def _document(rows: Iterable[StructuredRow]) -> "DoclingDocument | None":
     try:
         from docling_core.types.doc import DoclingDocument, Size
     except ImportError as error:
@@ -51,9 +57,14 @@ def _document(rows: Iterable[PageRow]) -> "DoclingDocument | None":
         document = document or DoclingDocument(name=PurePath(row["path"]).name)
         document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
         left = list(tables(row["markdown"] or ""))
-        words = words_of(row["text"] or "")
+        goes_on = row["continues"]
         for region in regions(row):
-            _add(document, region, row["page"], left, words)
+            if goes_on and region.label == "table" and document.tables:
+                if (place := _place(region.box, row["page"], 0)) is not None:
+                    document.tables[-1].prov.append(place)
+                goes_on = False
+            else:
+                _add(document, region, row["page"], left, row["known_words"])
     return document
 
 
@@ -61,9 +72,9 @@ def _add(document: "DoclingDocument", region: Region, page: int, left: list[Tabl
     """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next, if that
     is its own: of some tables only the rows are known.
 
-    words: the page's, for those that lines' ends cut.
+    words: the document's, for those that lines' ends cut.
     """
-    from docling_core.types.doc import DocItemLabel
+    from docling_core.types.doc import ContentLayer, DocItemLabel
 
     text = "\n".join(" ".join(word["text"] for word in line.words) for line in region.lines)
     text = text if region.label in ("code", "table") else reflowed(text, words)
@@ -86,7 +97,9 @@ def _add(document: "DoclingDocument", region: Region, page: int, left: list[Tabl
             numbered = mark[-1] in ".)"
             document.add_list_item(own, marker=mark, enumerated=numbered, parent=group, prov=place)
     else:
-        document.add_text(DocItemLabel(_LABELS.get(region.label, "text")), text, prov=place)
+        label = _LABELS.get(region.label, "text")
+        layer = ContentLayer.FURNITURE if label.startswith("page_") else None
+        document.add_text(DocItemLabel(label), text, prov=place, content_layer=layer)
 
 
 def _place(box: BoxPx | None, page: int, length: int) -> Any:
@@ -102,7 +115,8 @@ def _place(box: BoxPx | None, page: int, length: int) -> Any:
 def _is_of(table: Table, text: str) -> bool:
     """Returns whether most words of a table's cells are those of a region."""
     own = {word for row in table.rows for cell in row for word in cell.text.split()}
-    return len(own & set(text.split())) >= len(own) / 2
+    words = set(text.split())
+    return len(own & words) >= min(len(own), len(words)) / 2  # of one that goes on, the page has a part
 
 
 def _data(table: Table) -> Any:

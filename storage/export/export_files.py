@@ -58,13 +58,14 @@ def export_to_file(db: Database, form: Format, path: str, selection: Selection |
     target = os.path.realpath(path)
     _Kept(db).refuse(target, path)
     rows = Counted(export_rows(db, selection, with_words=form.with_words))
+    pages = form.pages(db, rows)
     try:
         # A pipe or device is written to, not replaced.
         if os.path.exists(target) and not os.path.isfile(target):
             with _opened(target, form) as stream:
-                form.write(rows, stream)
+                form.write(pages, stream)
         else:
-            replace_file(target, form, partial(form.write, rows))
+            replace_file(target, form, partial(form.write, pages))
     except OSError as error:
         raise _unwritable(path, error) from error
     return Written(pages=rows.number, files=1, left_out=[])
@@ -95,14 +96,15 @@ def export_to_folder(
                 done.renamed.append(f"{path}: {name.stem}{name.ending}")
             stem = os.path.join(folder, name.stem)
             if form.one_file != "page":
-                _write_document(form, pages, stem, name.ending, draw, kept, done)
+                _write_document(db, form, pages, stem, name.ending, draw, kept, done)
                 continue
             for page in pages:
-                _write_document(form, [page], f"{stem}.{page['page']:04}", name.ending, draw, kept, done)
+                _write_document(db, form, [page], f"{stem}.{page['page']:04}", name.ending, draw, kept, done)
     return done
 
 
 def _write_document(
+    db: Database,
     form: Format,
     pages: Iterable[PageRow],
     stem: str,
@@ -116,7 +118,7 @@ def _write_document(
         os.makedirs(os.path.dirname(target), exist_ok=True)
         kept.refuse(os.path.realpath(target), target)
         rows = Counted(pages)
-        write = partial(form.write_document or form.write, rows)
+        write = partial(form.write_document or form.write, form.pages(db, rows))
         if form.figures is None or draw is None:
             replace_file(target, form, write)
         else:

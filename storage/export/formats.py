@@ -8,8 +8,10 @@ from typing import IO, Any, Literal, TextIO
 from sqlite_utils import Database
 
 from storage.export import csv_tables, doctags, html, markdown, parquet, templated
+from storage.export.outline import Outline
 from storage.export.rows import PageRow, export_rows, shortfall
 from storage.export.selection import Selection
+from storage.export.structure import structured
 from storage.strings.printable import one_line
 
 
@@ -21,7 +23,8 @@ class Format:
     or a document's if so asked ("all"); a document's pages ("document"); a page ("page"). with_words: whether it says
     where words stand. write_document: writes the pages of a document into a file of its own, where that differs.
     figures: whether they are files beside a document's or within it, by a URL that holds the figure itself; what writes
-    a document is then also given what draws them. None for formats without.
+    a document is then also given what draws them. None for formats without. is_structured: whether it is given pages as
+    their documents' structure has them (storage.export.structure).
     """
 
     write: Callable[..., None]
@@ -31,6 +34,11 @@ class Format:
     is_binary: bool = False
     write_document: Callable[..., None] | None = None
     figures: Literal["beside", "within"] | None = None
+    is_structured: bool = False
+
+    def pages(self, db: Database, rows: Iterable[PageRow]) -> Iterable[PageRow]:
+        """Returns the pages as what writes them is given them."""
+        return structured(rows, lambda row: _outline(db, row)) if self.is_structured else rows
 
 
 class Counted:
@@ -64,13 +72,34 @@ def _write_text(rows: Iterable[PageRow], stream: TextIO) -> None:
 
 FORMATS = {
     "jsonl": Format(write=_write_jsonl, ending=".jsonl", with_words=True),
-    "md": Format(write=markdown.write, ending=".md", write_document=markdown.write_joined, figures="beside"),
+    "md": Format(
+        write=markdown.write,
+        ending=".md",
+        write_document=markdown.write_joined,
+        figures="beside",
+        is_structured=True,
+    ),
     "txt": Format(write=_write_text, ending=".txt"),
-    "html": Format(write=html.write, ending=".html", one_file="document", with_words=True, figures="within"),
+    "html": Format(
+        write=html.write,
+        ending=".html",
+        one_file="document",
+        with_words=True,
+        figures="within",
+        is_structured=True,
+    ),
     "csv": Format(write=csv_tables.write, ending=".csv"),
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
-    "doctags": Format(write=doctags.write, ending=".doctags", one_file="document", with_words=True),
-    "docling": Format(write=doctags.write_json, ending=".docling.json", one_file="document", with_words=True),
+    "doctags": Format(
+        write=doctags.write, ending=".doctags", one_file="document", with_words=True, is_structured=True
+    ),
+    "docling": Format(
+        write=doctags.write_json,
+        ending=".docling.json",
+        one_file="document",
+        with_words=True,
+        is_structured=True,
+    ),
     "hocr": Format(write=templated.write_hocr, ending=".hocr", one_file="document", with_words=True),
     "alto": Format(write=templated.write_alto, ending=".alto.xml", one_file="document", with_words=True),
     "page": Format(write=templated.write_page, ending=".page.xml", one_file="page", with_words=True),
@@ -80,5 +109,12 @@ FORMATS = {
 def export(db: Database, form: Format, stream: IO[Any], selection: Selection | None = None) -> int:
     """Writes the selected pages (None: all) to a stream, page by page; returns the number of pages."""
     rows = Counted(export_rows(db, selection, with_words=form.with_words))
-    form.write(rows, stream)
+    form.write(form.pages(db, rows), stream)
     return rows.number
+
+
+def _outline(db: Database, row: PageRow) -> Outline:
+    """Returns the outline of the document that a page is of, all of whose pages are looked at."""
+    whole = Selection(path=row["path"], superseded=row["superseded"])
+    rows = export_rows(db, whole, with_words=True)
+    return Outline.of(other for other in rows if other["sha256"] == row["sha256"])

@@ -9,9 +9,9 @@ from html import escape
 from typing import TextIO
 
 from storage.export.figures import Place, placed
-from storage.export.reflow import reflowed, words_of
+from storage.export.reflow import reflowed
 from storage.export.rendering import Show, rendered
-from storage.export.rows import PageRow
+from storage.export.structure import StructuredRow
 from storage.export.templated import written
 from storage.types import WordRow
 
@@ -21,7 +21,7 @@ DOUBTFUL_BELOW = 0.5
 _REACH = 12
 
 
-def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
+def write(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = None) -> None:
     """Writes the pages of a document. Each has an anchor: #page-3.
 
     place: has figures drawn, as data URLs; None names them.
@@ -29,10 +29,10 @@ def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -
     written("html.jinja", rows, stream, body=_body, place=place)
 
 
-def _body(row: PageRow, place: Place | None) -> str:
+def _body(row: StructuredRow, place: Place | None) -> str:
     body, figures = placed(row, place)
-    body = reflowed(body, words_of(body))
-    return rendered(body.strip("\n"), _marker(row["words"]), figures)
+    body = reflowed(body, row["known_words"])
+    return rendered(body.strip("\n"), _marker(row["shown_words"]), figures)
 
 
 def _marker(words: list[WordRow]) -> Show:

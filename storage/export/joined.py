@@ -7,12 +7,11 @@ page; captions are emphasised; bullets become lists. Pages are read as they come
 """
 
 import re
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 
-from storage.export.page_furniture import REACH, Edges, edges, num_furniture
-from storage.export.reflow import CUT, FENCE, is_prose, whole, words_of
+from storage.export.reflow import CUT, FENCE, is_prose, whole
+from storage.export.structure import parted
 
 _NOT_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)]\s|[|<>!$\\]|```|~~~|\[\^|[•◦▪‣·]\s)")
 _ENDS = re.compile(r"[.!?:;…][)\]»”’\"'*_]*(?:\[\^[^\]]+\])?$")
@@ -27,89 +26,44 @@ _NOTE = re.compile(
     rf"(?:<sup>)?(\d{{1,2}}|[{_RAISED}]{{1,2}}|[*†‡§])(?:</sup>)?[.)]?[ \t]*([^\W\d_(“\"‘'].*)", re.DOTALL
 )
 _SHORT_LINE = 25
-_MOST_WORDS = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageBody:
-    """A page. number: its 1-based number. mark: what a comment before it says. markdown: its text, inert."""
+    """A page. number: its 1-based number. mark: what a comment before it says. markdown: its text, inert.
+
+    furniture: what belongs to the page alone. known_words: see storage.export.structure.StructuredRow.
+    """
 
     number: int
     mark: str
     markdown: str
-
-
-@dataclass(slots=True)
-class _Held:
-    page: PageBody
-    parts: list[str]
-    edges: Edges = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.edges = edges(self.parts)
+    furniture: Sequence[str]
+    known_words: Set[str]
 
 
 def joined(pages: Iterable[PageBody]) -> Iterator[str]:
     """Yields the paragraphs, tables, lists and comments of a document, in order."""
     flow = _Flow()
-    for held, others in _with_others(pages, flow.words):
-        top, foot = num_furniture(held.edges, others)
-        end = max(top, len(held.parts) - foot)
-        furniture = [*held.parts[:top], *held.parts[end:]]
-        yield from flow.page(held.page, held.parts[top:end], furniture)
+    for page in pages:
+        yield from flow.page(page)
     yield from flow.rest()
 
 
-def _with_others(
-    pages: Iterable[PageBody], words: set[str]
-) -> Iterator[tuple[_Held, list[tuple[int, Edges]]]]:
-    """Yields each page with the edges of those near it, and how far away they are; notes the words of those ahead."""
-    before: deque[tuple[int, Edges]] = deque(maxlen=REACH)
-    ahead: deque[_Held] = deque()
-    coming = iter(pages)
-    while True:
-        while len(ahead) <= REACH and (page := next(coming, None)) is not None:
-            ahead.append(_Held(page, list(_parts(page.markdown))))
-            if len(words) < _MOST_WORDS:
-                words |= words_of(page.markdown)
-        if not ahead:
-            return
-        held = ahead.popleft()
-        here = held.page.number
-        near = [*before, *((other.page.number, other.edges) for other in ahead)]
-        yield held, [(number - here, its) for number, its in near if 0 < abs(number - here) <= REACH]
-        before.append((here, held.edges))
-
-
-def _parts(markdown: str) -> Iterator[str]:
-    """Yields what empty lines part, but not within code."""
-    lines: list[str] = []
-    in_code = False
-    for line in markdown.split("\n"):
-        if FENCE.match(line):
-            in_code = not in_code
-        if line.strip() or in_code:
-            lines.append(line)
-        elif lines:
-            yield "\n".join(lines)
-            lines = []
-    if lines:
-        yield "\n".join(lines)
-
-
 class _Flow:
-    """Pages in order. words: of the document as far as it was seen, in small letters. Holds what may still go on."""
+    """Pages in order. Holds what may still go on."""
 
     def __init__(self) -> None:
-        self.words: set[str] = set()
+        self._words: Set[str] = frozenset()
         self._open: list[str] = []  # a paragraph that may go on, and what floats after it
 
-    def page(self, page: PageBody, parts: list[str], furniture: list[str]) -> Iterator[str]:
+    def page(self, page: PageBody) -> Iterator[str]:
         """Yields what is done by then: all but the end of the page."""
-        parts, notes = _without_notes(parts, page.number)
+        self._words = page.known_words
+        parts, notes = _without_notes(list(parted(page.markdown)), page.number)
         made = [self._mended(_marked(part)) for part in _columns_joined(parts)]
         mark = f"<!-- {page.mark} -->"
-        comments = [f"<!-- page furniture: {_quiet(part)} -->" for part in furniture]
+        comments = [furniture_comment(part) for part in page.furniture]
         if self._open and made and _goes_on(self._open[0], made[0]):
             self._open[0] = self._mended(f"{self._open[0]} {mark}\n{made.pop(0)}", mark)
             self._open += comments
@@ -134,10 +88,10 @@ class _Flow:
         if mark:
             part = re.sub(
                 rf"([^\W\d_]{{2,}})[-\u00ad\u2010] {re.escape(mark)}\n([^\W\d_]{{2,}})",
-                lambda cut: f"{whole(cut[1], cut[2], self.words)} {mark}",
+                lambda cut: f"{whole(cut[1], cut[2], self._words)} {mark}",
                 part,
             )
-        return part if FENCE.match(part) else CUT.sub(lambda cut: whole(cut[1], cut[2], self.words), part)
+        return part if FENCE.match(part) else CUT.sub(lambda cut: whole(cut[1], cut[2], self._words), part)
 
 
 def _columns_joined(parts: list[str]) -> Iterator[str]:
@@ -203,6 +157,6 @@ def _reference(parts: list[str], marker: str) -> tuple[int, int, int] | None:
     return None
 
 
-def _quiet(text: str) -> str:
-    """Returns text for within a comment, which two hyphens may end."""
-    return " ".join(text.replace("--", "- -").replace(">", "&gt;").split())
+def furniture_comment(part: str) -> str:
+    """Returns what belongs to a page alone as a comment, which two hyphens may not end."""
+    return f"<!-- page furniture: {' '.join(part.replace('--', '- -').replace('>', '&gt;').split())} -->"

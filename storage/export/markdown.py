@@ -13,37 +13,45 @@ from itertools import chain, groupby
 from typing import TextIO
 
 from storage.export.figures import Place, placed, with_urls
-from storage.export.joined import PageBody, joined
-from storage.export.rows import PageRow, shortfall
+from storage.export.joined import PageBody, furniture_comment, joined
+from storage.export.rows import shortfall
+from storage.export.structure import StructuredRow
 from storage.strings.printable import one_line
 
 
-def write(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
+def write(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = None) -> None:
     """Writes the documents. A page that is not fine states why.
 
     place: has figures drawn; None leaves their references as they are.
     """
     for page in chain.from_iterable(_documents(rows, stream)):
         stream.write(f"\n<!-- {_comment(page)} -->\n")
+        stream.writelines(f"\n{furniture_comment(part)}\n" for part in page["furniture"])
         body, figures = placed(page, place)
         if body.strip():
             stream.write(f"\n{with_urls(inert(body.strip(chr(10))), figures)}\n")
 
 
-def write_joined(rows: Iterable[PageRow], stream: TextIO, place: Place | None = None) -> None:
+def write_joined(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = None) -> None:
     """Writes documents whose pages are joined into one text (storage.export.joined); otherwise as `write`."""
 
-    def bodies(pages: Iterable[PageRow]) -> Iterator[PageBody]:
+    def bodies(pages: Iterable[StructuredRow]) -> Iterator[PageBody]:
         for page in pages:
             body, figures = placed(page, place)
-            yield PageBody(number=page["page"], mark=_comment(page), markdown=with_urls(inert(body), figures))
+            yield PageBody(
+                number=page["page"],
+                mark=_comment(page),
+                markdown=with_urls(inert(body), figures),
+                furniture=page["furniture"],
+                known_words=page["known_words"],
+            )
 
     for pages in _documents(rows, stream):
         for part in joined(bodies(pages)):
             stream.write(f"\n{part}\n")
 
 
-def _documents(rows: Iterable[PageRow], stream: TextIO) -> Iterator[Iterator[PageRow]]:
+def _documents(rows: Iterable[StructuredRow], stream: TextIO) -> Iterator[Iterator[StructuredRow]]:
     """Yields the pages of each document, whose heading it writes."""
     documents = groupby(rows, key=lambda row: (row["path"], row["sha256"], row["superseded"]))
     for number, ((path, _, superseded), pages) in enumerate(documents):
@@ -54,8 +62,8 @@ def _documents(rows: Iterable[PageRow], stream: TextIO) -> Iterator[Iterator[Pag
         yield pages
 
 
-def _comment(page: PageRow) -> str:
-    label = f"page {page['page']}"
+def _comment(page: StructuredRow) -> str:
+    label = f"page {page['page']}{', whose table is part of the one before' if page['continues'] else ''}"
     reason = shortfall(page)
     # Two hyphens may end a comment, and an error message may hold anything.
     return label if reason is None else f"{label}: {reason}".replace("--", "- -").replace(">", "&gt;")

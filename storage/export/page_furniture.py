@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 # Most pages apart, so that heads of left and of right pages count, and those of a chapter.
 REACH = 6
-_DEEP, _LONG = 2, 200
+_DEEP, _LONG, _LARGER = 2, 200, 1.3
 _MARKS = re.compile(r"[#*_>|]+|</?[a-z][^<>]{0,40}>")
 _NUMBER = re.compile(r"(?<![^\W_])(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7})(?![^\W_])")
 _DASHES = r"[-–—\s\[\]().|]*"
@@ -14,12 +14,25 @@ _ALONE = re.compile(rf"{_DASHES}(?:(?:page|seite|página|pagina)\s+)?#(?:\s*(?:/
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """How a paragraph looks. label: of its block, None if unknown. height: of its lines, of the page's width; or 0.
+
+    is_repeated: it repeats a heading of the document, smaller.
+    """
+
+    label: str | None = None
+    height: float = 0.0
+    is_repeated: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class _Edge:
-    """What stands at an edge. key: without numbers and marks. numbers: in it, in order."""
+    """What stands at an edge. key: without numbers and marks. numbers: in it, in order. seen: how it looks."""
 
     key: str
     numbers: tuple[int, ...]
+    seen: Seen
 
 
 @dataclass(slots=True)
@@ -30,10 +43,10 @@ class Edges:
     foot: list[_Edge] = field(default_factory=list)
 
 
-def edges(parts: Sequence[str]) -> Edges:
-    """Returns the edges of a page with these paragraphs."""
-    half = len(parts) // 2
-    return Edges(list(_edges(parts[: len(parts) - half])), list(_edges(parts[::-1][:half])))
+def edges(parts: Sequence[str], seen: Sequence[Seen]) -> Edges:
+    """Returns the edges of a page with these paragraphs. seen: how each looks."""
+    half, pairs = len(parts) // 2, list(zip(parts, seen, strict=True))
+    return Edges(list(_edges(pairs[: len(parts) - half])), list(_edges(pairs[::-1][:half])))
 
 
 def num_furniture(page: Edges, others: Sequence[tuple[int, Edges]]) -> tuple[int, int]:
@@ -45,13 +58,13 @@ def num_furniture(page: Edges, others: Sequence[tuple[int, Edges]]) -> tuple[int
     return top, _count(page.foot, [(apart, its.foot) for apart, its in others])
 
 
-def _edges(parts: Sequence[str]) -> Iterator[_Edge]:
-    for part in parts[:_DEEP]:
-        if "\n" in part or len(part) > _LONG:
+def _edges(parts: Sequence[tuple[str, Seen]]) -> Iterator[_Edge]:
+    for part, seen in parts[:_DEEP]:
+        if "\n" in part or len(part) > _LONG or part.startswith(("![", "<table")):
             return
         text = " ".join(_MARKS.sub(" ", part).split())
         numbers = tuple(_value(number) for number in _NUMBER.findall(text))
-        yield _Edge(_NUMBER.sub("#", text).casefold(), numbers)
+        yield _Edge(_NUMBER.sub("#", text).casefold(), numbers, seen)
 
 
 def _count(edge: Sequence[_Edge], others: Sequence[tuple[int, Sequence[_Edge]]]) -> int:
@@ -60,17 +73,29 @@ def _count(edge: Sequence[_Edge], others: Sequence[tuple[int, Sequence[_Edge]]])
 
 
 def _recurs(one: _Edge, others: Sequence[tuple[int, Sequence[_Edge]]]) -> bool:
-    """Returns whether it is on another page with a number that goes with the page, or on two others as it is."""
+    """Returns whether it is on another page with a number that goes with the page, or on two others as it is.
+
+    What was read as furniture need only be on one other; a page's number, and what repeats a heading, on none.
+    """
     if not one.key:
         return False
-    same = [(apart, other) for apart, its in others for other in its if other.key == one.key]
+    if one.seen.is_repeated or (one.seen.label == "page_number" and _ALONE.fullmatch(one.key)):
+        return True
+    height = one.seen.height / _LARGER  # what is printed larger than it recurs is a title
+    same = [
+        (apart, other)
+        for apart, its in others
+        for other in its
+        if other.key == one.key and (other.seen.height >= height or not other.seen.height)
+    ]
     if any(
         number - before == apart
         for apart, other in same
         for before, number in zip(one.numbers, other.numbers, strict=False)
     ):
         return True
-    return not _ALONE.fullmatch(one.key) and len({apart for apart, _ in same}) >= 2
+    least = 1 if one.seen.label in ("page_header", "page_footer", "page_number") else 2
+    return not _ALONE.fullmatch(one.key) and len({apart for apart, _ in same}) >= least
 
 
 def _value(number: str) -> int:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from storage.export.outline import Outline
 from storage.export.rows import BlockRow, PageRow
+from storage.export.structure import StructuredRow, structured
 from storage.types import WordRow
 
 
@@ -21,6 +23,11 @@ def a_row(text: str | None = "", page: int = 1, **changes: Any) -> PageRow:
         "height_px": 2000, "dpi": 200.0, "corrected_by": None, "corrected_at": None,
     }  # fmt: skip
     return {**values, **changes}  # type: ignore[typeddict-item]
+
+
+def as_structured(*rows: PageRow) -> list[StructuredRow]:
+    """The pages of a document as formats with structure get them."""
+    return list(structured(rows, lambda _: Outline.of(rows)))
 
 
 def a_letter() -> PageRow:

@@ -6,7 +6,7 @@ import pytest
 
 from storage.export.formats import FORMATS
 from storage.export.rows import BlockRow, PageRow
-from tests.storage.export.page_rows import a_failure, a_letter, a_row
+from tests.storage.export.page_rows import a_failure, a_letter, a_row, as_structured
 
 docling = pytest.importorskip("docling_core.types.doc")
 TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></table>"
@@ -14,7 +14,7 @@ TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></ta
 
 def written(name: str, *rows: PageRow) -> str:
     stream = io.StringIO()
-    FORMATS[name].write(rows, stream)
+    FORMATS[name].write(as_structured(*rows), stream)
     return stream.getvalue()
 
 

@@ -20,7 +20,7 @@ from storage.export.formats import FORMATS, Format
 from storage.export.rows import BlockRow, PageRow
 from storage.records.store import Store
 from storage.types import BoxPx
-from tests.storage.export.page_rows import a_row
+from tests.storage.export.page_rows import a_row, as_structured
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
 BOX = (10, 20, 30, 40)
@@ -44,7 +44,7 @@ def undrawn(row: PageRow, figures: Sequence[Figure]) -> list[str | None]:
 
 def exported(row: PageRow) -> str:
     stream = io.StringIO()
-    markdown.write([row], stream, drawn)
+    markdown.write(as_structured(row), stream, drawn)
     return stream.getvalue().split("-->\n", 1)[1].strip("\n")
 
 
@@ -84,7 +84,7 @@ def test_a_figure_that_cannot_be_drawn_is_its_caption_in_brackets() -> None:
     text, figures = placed(row, undrawn)
     assert with_urls(text, figures) == "\\[a \\[b\\]\\]\n\na [b]"
     stream = io.StringIO()
-    html.write([row], stream, undrawn)
+    html.write(as_structured(row), stream, undrawn)
     assert '<span class="figure">[a [b]]</span>' in stream.getvalue()
 
 
@@ -119,7 +119,7 @@ def test_a_figure_is_within_the_html_once() -> None:
         *(block("image"), block("image_caption", 'a "b" <c')),
     )
     stream = io.StringIO()
-    html.write([row], stream, lambda *_: ["data:image/jpeg;base64,AAAA"])
+    html.write(as_structured(row), stream, lambda *_: ["data:image/jpeg;base64,AAAA"])
     found = stream.getvalue()
     assert found.count("<img") == 1
     assert '<img src="data:image/jpeg;base64,AAAA" alt="a &quot;b&quot; &lt;c">' in found

@@ -10,7 +10,7 @@ from storage.export import html
 from storage.export.rendering import rendered
 from storage.export.rows import PageRow
 from tests.effort import effort
-from tests.storage.export.page_rows import a_failure, a_row, word
+from tests.storage.export.page_rows import a_failure, a_row, as_structured, word
 
 ALLOWED = {*"h3 h4 h5 h6 p b i u em strong sub sup br s table thead tbody tr td th caption div span".split()}  # noqa: SIM905
 ALLOWED |= {*"code pre ul ol li a hr mark blockquote".split()}  # noqa: SIM905
@@ -32,7 +32,7 @@ class Tags(HTMLParser):
 
 def written(*rows: PageRow) -> str:
     stream = io.StringIO()
-    html.write(rows, stream)
+    html.write(as_structured(*rows), stream)
     return stream.getvalue()
 
 

@@ -1,17 +1,32 @@
 """Pages that become one text."""
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.export.joined import PageBody, joined
+from storage.export.outline import Outline
+from storage.export.rows import PageRow
+from storage.export.structure import structured
+from tests.storage.export.page_rows import a_row
 
 
 def text(*pages: str) -> str:
-    bodies = (
-        PageBody(number=number, mark=f"page {number}", markdown=page) for number, page in enumerate(pages, 1)
-    )
-    return "\n\n".join(joined(bodies))
+    rows = (a_row(page, number) for number, page in enumerate(pages, 1))
+    return "\n\n".join(joined(bodies(rows)))
+
+
+def bodies(rows: Iterable[PageRow]) -> Iterator[PageBody]:
+    for row in structured(rows, lambda _: Outline()):
+        yield PageBody(
+            number=row["page"],
+            mark=f"page {row['page']}",
+            markdown=row["markdown"] or "",
+            furniture=row["furniture"],
+            known_words=row["known_words"],
+        )
 
 
 def test_a_paragraph_goes_on_across_a_page_and_its_number() -> None:
@@ -115,13 +130,13 @@ def test_no_text_of_a_page_ends_its_comment() -> None:
 def test_pages_are_taken_as_they_are_needed() -> None:
     taken = 0
 
-    def endless() -> "object":
+    def endless() -> Iterator[PageRow]:
         nonlocal taken
         while True:
             taken += 1
-            yield PageBody(number=taken, mark=f"page {taken}", markdown=f"Page {taken}.")
+            yield a_row(f"Page {taken}.", taken)
 
-    flow = joined(endless())  # type: ignore[arg-type]
+    flow = joined(bodies(endless()))
     for _ in range(20):
         next(flow)
     assert taken < 40
