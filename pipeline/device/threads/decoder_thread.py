@@ -67,6 +67,7 @@ class DecoderLoop:
         self._may_gather = may_gather
         self._in_flight: dict[int, Ticket] = {}
         self._abandoned = False
+        self._num_lots = self._num_apart = 0
 
     def run(self) -> None:
         """Decodes until the queue is over. Raises: PipelineError for errors that end the run, such as a lost device."""
@@ -78,6 +79,13 @@ class DecoderLoop:
         except Abandoned:
             LOGGER.debug("abandoned with %d pages under way", len(self._in_flight))
         self.meter.stop()
+        if self._num_apart:
+            LOGGER.warning(
+                "%d of %d prompts with several pages had no answer for each, and their pages were read one by one, "
+                "which costs more; a smaller decode.pages_per_prompt may do better",
+                self._num_apart,
+                self._num_lots,
+            )
 
     def abandon(self) -> None:
         """Ends the thread's work at its next step. For any thread."""
@@ -145,8 +153,10 @@ class DecoderLoop:
         timings = decode_timings(read, seconds, len(self._in_flight) + 1, num_pages)
         transcripts: Sequence[Transcript] | None = (read.transcript,)
         if ticket.members:
+            self._num_lots += 1
             transcripts = told_apart(read.transcript, num_pages, self._loaded.tokenizer)
         if transcripts is None:
+            self._num_apart += 1
             self._apart(ticket, "what was written of them cannot be told apart")
             return
         for page, transcript in zip(ticket.pages, transcripts, strict=True):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -82,6 +83,35 @@ def test_pages_of_one_prompt_read_as_the_plain_model_does(tmp_path: Path) -> Non
     source, slices, grid = cuts[1]
     alone = greedy(plain.llm, plain_embeds(plain, "2.6", [source, *slices], grid), NEW)
     assert list(found[1].transcript.token_ids)[:2] == alone[:2] != expected[:2]
+
+
+@torch.inference_mode()
+def test_an_image_beside_a_video_reads_as_the_plain_model_does(tmp_path: Path) -> None:
+    config, groups = config_json("4.5"), [[0, 3, 7], [9, 12, 15], [20]]
+    plain = plain_model("4.5", config)
+    save(plain, config, tmp_path)
+    tokenizer().save(str(tmp_path / "tokenizer.json"))
+    reader: Any = opened(tmp_path, QUESTION)
+    (image,), frames = pictures(PAGES[1:2]), np.stack(pictures([(40, 25)] * 7))
+    rule: Any = family_of(tmp_path).view_maker(tmp_path)
+    (first, video), _ = encoded_by(
+        reader.vision_encoder("gundam"), [rule(image), rule.frames(frames, groups)]
+    )
+    settings = DecodeSettings(ngram_size=0, loop_tokens=0)
+    both = PageRequest(vision=first, beside=(video,), prompt="<image> or <image>?", settings=settings)
+    asked = reader.prompted(both)
+    (found,) = reader.engine(prompt="", num_slots=1).read(
+        [replace(both, settings=replace(settings, max_tokens=asked.num_tokens + NEW))]
+    )
+    source, slices, _ = cut(Image.fromarray(image), 6, scale=20, patch=4)
+    shown = [cut(Image.fromarray(frame), 1, scale=20, patch=4)[0] for frame in frames]
+    embeds = plain.llm.get_input_embeddings()(torch.tensor(asked.prompt.ids)).clone()
+    embeds[list(asked.prompt.places)] = torch.cat(
+        [plain_tokens(plain, [source, *slices]), plain_tokens(plain, shown, groups)]
+    )
+    expected = greedy(plain.llm, embeds, NEW)
+    ends = [place for place, token in enumerate(expected) if token in reader.eos_ids]
+    assert list(found.transcript.token_ids) == expected[: ends[0] if ends else NEW]
 
 
 def test_the_prompt_is_the_users_if_there_is_one(tmp_path: Path) -> None:

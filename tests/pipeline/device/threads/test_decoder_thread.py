@@ -438,10 +438,11 @@ def test_pages_whose_answer_cannot_be_told_apart_are_read_one_by_one(
 ) -> None:
     caplog.set_level(logging.INFO, "ocrbatch")
     lot, members = lot_of(4, 5)
-    engine = Answers("w5 w6", "w7", "w8")
-    read_all([lot], paged=engine)
+    engine = Answers("w5 w6", "w7", "w8", "w5 <PAGE> w6")
+    read_all([lot, lot_of(0, 1)[0]], paged=engine)
     assert [text(its) for its in members] == ["w7", "w8"]
-    assert engine.asked == [2, 1, 1]
+    assert engine.asked == [2, 1, 1, 2]
+    assert "1 of 2 prompts with several pages had no answer for each" in caplog.text
     assert (
         "a.png, pages 5 to 6: what was written of them cannot be told apart; each is read by itself"
         in caplog.text
