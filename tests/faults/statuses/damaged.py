@@ -7,7 +7,7 @@ import io
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,11 @@ _JP2S: Mapping[str, dict[str, Any]] = {
     "tiled": {"tile_size": (512, 512)},
     "by-resolution": {"progression": "RLCP"},
 }
+_WEBPS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "lossless": ("RGB", {"lossless": True}),
+    "lossy": ("RGB", {"quality": 70}),
+    "clear": ("RGBA", {"quality": 70}),
+}
 
 
 def half_lost(_: Workshop) -> Iterator[MadePage]:
@@ -73,26 +78,26 @@ def sound() -> dict[str, bytes]:
     """Returns file name -> content of whole pictures in every codec."""
     pixels, bilevel = scan().tobytes(), _bilevel()
     made = {
-        **{f"jpeg-{name}.jpg": data for name, data in _jpegs().items()},
-        **{f"jpeg-{name}.pdf": _jpeg_page(data) for name, data in _jpegs().items()},
-        **{f"jp2-{name}.jp2": data for name, data in _jp2s().items()},
-        **{f"jp2-{name}.j2k": _codestream(data) for name, data in _jp2s().items()},
-        **{f"jp2-{name}.pdf": picture_page(data, b"/JPXDecode", b"") for name, data in _jp2s().items()},
+        **{f"jpeg-{name}.jpg": _jpeg(name) for name in _JPEGS},
+        **{f"jpeg-{name}.pdf": _jpeg_page(_jpeg(name)) for name in _JPEGS},
+        **{f"jp2-{name}.jp2": _jp2(name) for name in _JP2S},
+        **{f"jp2-{name}.j2k": _codestream(_jp2(name)) for name in _JP2S},
+        **{f"jp2-{name}.pdf": _jp2_page(_jp2(name)) for name in _JP2S},
         "png-adam7.png": _interlaced(1),
         "png-16bit.png": saved(Image.fromarray(np.asarray(scan()).astype("uint16") * 257), "PNG"),
         **{f"png-{mode}.png": saved(scan().convert(mode), "PNG") for mode in ("1", "L", "P", "RGB", "RGBA", "LA")},
         **{f"gif-{mode}.gif": saved(scan().convert(mode), "GIF") for mode in ("1", "L", "P")},
         **{f"bmp-{mode}.bmp": saved(scan().convert(mode), "BMP") for mode in ("1", "L", "RGB")},
         "bmp-runs.bmp": _bmp_of_runs(1),
-        **{f"webp-{name}.webp": data for name, data in _webps().items()},
-        **_others(),
+        **{f"webp-{name}.webp": _webp(name) for name in _WEBPS},
+        **{name: make() for name, make in _OTHERS.items()},
         "flate.pdf": picture_page(zlib.compress(pixels), b"/FlateDecode"),
         "hex.pdf": picture_page(pixels.hex().encode() + b">", b"/ASCIIHexDecode"),
         "lzw.pdf": picture_page(strip(scan(), "tiff_lzw"), b"/LZWDecode"),
         "fax.pdf": picture_page(fax(), b"/CCITTFaxDecode " + G4, BILEVEL),
-        "jbig2.pdf": picture_page(jbig2(), b"/JBIG2Decode", BILEVEL),
+        "jbig2.pdf": _jbig2_page(fax()),
         "strips.pdf": _strip_page(_strip_jpegs()),
-        "old-jpeg.tif": _old_jpeg(_jpegs()["baseline"]),
+        "old-jpeg.tif": _old_jpeg(_jpeg("baseline")),
         **{f"libtiff-{name}.tif": saved(bilevel, "TIFF", compression=name)
            for name in ("group3", "group4", "packbits")},
         **{f"libtiff-{name}.tif": saved(scan().convert("RGB"), "TIFF", compression=name)
@@ -106,56 +111,85 @@ def sound() -> dict[str, bytes]:
     return made
 
 
+class Pictures(Mapping[str, bytes]):
+    """File name -> content, made when it is asked for: all of them take seconds, their names none."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], bytes]]) -> None:
+        self._makers = makers
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._makers[name]()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
 @cache
-def lost() -> dict[str, bytes]:
+def lost() -> Pictures:
     """Returns file name -> content of pictures of which a part is lost."""
-    made: dict[str, bytes] = {}
-    for share in _SHARES:
-        for name, data in _jpegs().items():
-            made[f"jpeg-{name}-{share}.jpg"] = cut_and_ended(data, share)
-            made[f"jpeg-{name}-{share}.pdf"] = _jpeg_page(cut_and_ended(data, share))
-        for name, data in _jp2s().items():
-            stream = cut_and_ended(_codestream(data), share)
-            made[f"jp2-{name}-{share}.j2k"] = stream
-            box = data.index(_codestream(data)) - 8
-            made[f"jp2-{name}-{share}.jp2"] = (
-                data[:box] + struct.pack(">I4s", len(stream) + 8, b"jp2c") + stream
-            )
-            made[f"jp2-{name}-{share}.pdf"] = picture_page(
-                made[f"jp2-{name}-{share}.jp2"], b"/JPXDecode", b""
-            )
-        for name, data in _webps().items():
-            made[f"webp-{name}-{share}.webp"] = _riff(data, share)
-        rows = _upper(scan(), share).tobytes()
-        lines = strip(_upper(_bilevel(), share), "group4")
-        made |= {
-            f"flate-{share}.pdf": picture_page(zlib.compress(rows), b"/FlateDecode"),
-            f"hex-{share}.pdf": picture_page(rows.hex().encode() + b">", b"/ASCIIHexDecode"),
-            f"lzw-{share}.pdf": picture_page(strip(_upper(scan(), share), "tiff_lzw"), b"/LZWDecode"),
-            f"fax-{share}.pdf": picture_page(lines, b"/CCITTFaxDecode " + G4, BILEVEL),
-            f"jbig2-{share}.pdf": picture_page(jbig2(lines), b"/JBIG2Decode", BILEVEL),
-            f"png-{share}.png": _png(share),
-            f"png-adam7-{share}.png": _interlaced(share),
-            f"gif-{share}.gif": _gif(share),
-            f"bmp-runs-{share}.bmp": _bmp_of_runs(share),
-            f"fax-{share}.tif": _one_strip(lines, compression=4, depth=1),
-            f"jpeg-{share}.tif": _one_strip(cut_and_ended(_jpegs()["baseline"], share), compression=7),
-            f"old-jpeg-{share}.tif": _old_jpeg(cut_and_ended(_jpegs()["baseline"], share)),
-        }  # fmt: skip
-        made |= {f"cut-{share}-{name}": data[: int(len(data) * share)] for name, data in _others().items()}
-    made["jbig2-cut.pdf"] = picture_page(jbig2(fax()[: len(fax()) // 2]), b"/JBIG2Decode", BILEVEL)
-    made["jbig2-rotten.pdf"] = picture_page(
-        jbig2(rotten(fax(), keep=len(fax()) // 3)), b"/JBIG2Decode", BILEVEL
+    makers = {name: make for share in _SHARES for name, make in _cut_at(share).items()}
+    makers["jbig2-cut.pdf"] = lambda: _jbig2_page(fax()[: len(fax()) // 2])
+    makers["jbig2-rotten.pdf"] = lambda: _jbig2_page(rotten(fax(), keep=len(fax()) // 3))
+    makers["strip-cut.pdf"] = lambda: _strip_page(
+        [cut_and_ended(data, 0.5) if number == 7 else data for number, data in enumerate(_strip_jpegs())]
     )
-    jpegs = _strip_jpegs()
-    made["strip-cut.pdf"] = _strip_page([*jpegs[:7], cut_and_ended(jpegs[7], 0.5), *jpegs[8:]])
     for name in _PACKERS:
         for spoil in (_dropped, _halved, _nowhere, _too_few):
-            made[f"strips-{name}-{spoil.__name__[1:]}.tif"] = _strips(name, spoil=spoil)
+            makers[f"strips-{name}-{spoil.__name__[1:]}.tif"] = partial(_strips, name, spoil=spoil)
     for name in ("raw", "deflate", "jpeg"):
         for spoil in (_halved, _nowhere):
-            made[f"tiles-{name}-{spoil.__name__[1:]}.tif"] = _tiles(name, spoil)
-    return made
+            makers[f"tiles-{name}-{spoil.__name__[1:]}.tif"] = partial(_tiles, name, spoil)
+    return Pictures(makers)
+
+
+def _cut_at(share: float) -> dict[str, Callable[[], bytes]]:
+    """Returns file name -> what makes its content: of the picture's data this share is left."""
+
+    def jpeg(name: str = "baseline") -> bytes:
+        return cut_and_ended(_jpeg(name), share)
+
+    def codestream(name: str) -> bytes:
+        return cut_and_ended(_codestream(_jp2(name)), share)
+
+    def jp2(name: str) -> bytes:
+        data, stream = _jp2(name), codestream(name)
+        box = data.index(_codestream(data)) - 8
+        return data[:box] + struct.pack(">I4s", len(stream) + 8, b"jp2c") + stream
+
+    def rows() -> bytes:
+        return _upper(scan(), share).tobytes()
+
+    def lines() -> bytes:
+        return strip(_upper(_bilevel(), share), "group4")
+
+    def other(name: str) -> bytes:
+        data = _OTHERS[name]()
+        return data[: int(len(data) * share)]
+
+    return {
+        **{f"jpeg-{name}-{share}.jpg": partial(jpeg, name) for name in _JPEGS},
+        **{f"jpeg-{name}-{share}.pdf": lambda name=name: _jpeg_page(jpeg(name)) for name in _JPEGS},
+        **{f"jp2-{name}-{share}.j2k": partial(codestream, name) for name in _JP2S},
+        **{f"jp2-{name}-{share}.jp2": partial(jp2, name) for name in _JP2S},
+        **{f"jp2-{name}-{share}.pdf": lambda name=name: _jp2_page(jp2(name)) for name in _JP2S},
+        **{f"webp-{name}-{share}.webp": lambda name=name: _riff(_webp(name), share) for name in _WEBPS},
+        f"flate-{share}.pdf": lambda: picture_page(zlib.compress(rows()), b"/FlateDecode"),
+        f"hex-{share}.pdf": lambda: picture_page(rows().hex().encode() + b">", b"/ASCIIHexDecode"),
+        f"lzw-{share}.pdf": lambda: picture_page(strip(_upper(scan(), share), "tiff_lzw"), b"/LZWDecode"),
+        f"fax-{share}.pdf": lambda: picture_page(lines(), b"/CCITTFaxDecode " + G4, BILEVEL),
+        f"jbig2-{share}.pdf": lambda: _jbig2_page(lines()),
+        f"png-{share}.png": partial(_png, share),
+        f"png-adam7-{share}.png": partial(_interlaced, share),
+        f"gif-{share}.gif": partial(_gif, share),
+        f"bmp-runs-{share}.bmp": partial(_bmp_of_runs, share),
+        f"fax-{share}.tif": lambda: _one_strip(lines(), compression=4, depth=1),
+        f"jpeg-{share}.tif": lambda: _one_strip(jpeg(), compression=7),
+        f"old-jpeg-{share}.tif": lambda: _old_jpeg(jpeg()),
+        **{f"cut-{share}-{name}": partial(other, name) for name in _OTHERS},
+    }  # fmt: skip
 
 
 def cut_and_ended(data: bytes, share: float) -> bytes:
@@ -181,8 +215,9 @@ def tiff(entries: Mapping[int, tuple[int, Sequence[int]]], data: bytes) -> bytes
 
 
 @cache
-def _jpegs() -> dict[str, bytes]:
-    return {name: saved(scan().convert(mode), "JPEG", **options) for name, (mode, options) in _JPEGS.items()}
+def _jpeg(name: str) -> bytes:
+    mode, options = _JPEGS[name]
+    return saved(scan().convert(mode), "JPEG", **options)
 
 
 def _jpeg_page(data: bytes) -> bytes:
@@ -192,8 +227,16 @@ def _jpeg_page(data: bytes) -> bytes:
 
 
 @cache
-def _jp2s() -> dict[str, bytes]:
-    return {name: saved(scan(), "JPEG2000", **options) for name, options in _JP2S.items()}
+def _jp2(name: str) -> bytes:
+    return saved(scan(), "JPEG2000", **_JP2S[name])
+
+
+def _jp2_page(data: bytes) -> bytes:
+    return picture_page(data, b"/JPXDecode", b"")
+
+
+def _jbig2_page(data: bytes) -> bytes:
+    return picture_page(jbig2(data), b"/JBIG2Decode", BILEVEL)
 
 
 def _codestream(data: bytes) -> bytes:
@@ -201,24 +244,25 @@ def _codestream(data: bytes) -> bytes:
 
 
 @cache
-def _webps() -> dict[str, bytes]:
-    page = scan().convert("RGB")
-    return {
-        "lossless": saved(page, "WEBP", lossless=True),
-        "lossy": saved(page, "WEBP", quality=70),
-        "clear": saved(page.convert("RGBA"), "WEBP", quality=70),
-    }
+def _webp(name: str) -> bytes:
+    mode, options = _WEBPS[name]
+    return saved(scan().convert(mode), "WEBP", **options)
 
 
 @cache
-def _others() -> dict[str, bytes]:
-    """Returns pictures in formats that are spoilt by cutting the file alone."""
+def _page_in(form: str) -> bytes:
     images.learn("HEIF")
-    return {
-        "page.heic": saved(scan().convert("RGB"), "HEIF", quality=60),
-        "page.avif": saved(scan().convert("RGB"), "AVIF", quality=60),
-        **{f"page-{mode}.pnm": saved(scan().convert(mode), "PPM") for mode in ("1", "L", "RGB")},
-    }
+    return saved(scan().convert("RGB"), form, quality=60)
+
+
+# Formats that are spoilt by cutting the file alone.
+_OTHERS: Mapping[str, Callable[[], bytes]] = {
+    "page.heic": partial(_page_in, "HEIF"),
+    "page.avif": partial(_page_in, "AVIF"),
+    **{
+        f"page-{mode}.pnm": lambda mode=mode: saved(scan().convert(mode), "PPM") for mode in ("1", "L", "RGB")
+    },
+}
 
 
 def _riff(data: bytes, share: float) -> bytes:
