@@ -29,7 +29,7 @@ _GPUS = [
 ]
 _RUNS = [
     *(
-        pytest.param(name, "auto", marks=[] if name == "DeepSeek-OCR" else pytest.mark.slow)
+        pytest.param(name, "auto", marks=[] if name == "Qwen3-VL" else pytest.mark.slow)
         for name in ("DeepSeek-OCR", "Qwen3-VL")
     ),
     *(pytest.param(name, "cuda", marks=_GPUS) for name in CASES),
@@ -113,8 +113,11 @@ def test_a_device_that_fails_costs_no_page(
 ) -> None:
     if device == "auto":
         ranks_on_the_cpu(monkeypatch)
-    encode_together(monkeypatch, 5)
-    config = config_for("DeepSeek-OCR", device, docs, database, tmp_path)
+    encode_together(monkeypatch, 7)
+    config = config_for("Qwen3-VL", device, docs, database, tmp_path)
+    # With a second video, each device gets pages and then videos.
+    first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(12)]
+    first.save(docs / "more.gif", save_all=True, append_images=rest)
     expected, _, _ = read(config, monkeypatch)
     encode, calls = EncoderGraphManager.encode, []
 
@@ -153,7 +156,7 @@ def test_what_cannot_act_is_refused_by_name(settings: dict[str, Any], message: s
 
 def test_more_devices_than_there_are_are_refused(docs: Path, database: str, tmp_path: Path) -> None:
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    config = config_for("DeepSeek-OCR", "auto", docs, database, tmp_path)
+    config = config_for("Qwen3-VL", "auto", docs, database, tmp_path)
     with pytest.raises(
         ConfigError, match=rf"encoder_parallel: 99: .* {there} GPUs here; set at most that many"
     ):

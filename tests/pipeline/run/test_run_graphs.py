@@ -51,7 +51,7 @@ class Case:
     paths: frozenset[str]
     sizes: tuple[tuple[int, int], ...] = ((120, 90), (70, 140))
     num_frames: int = 0
-    max_tokens: int = 640
+    max_tokens: int = 340
     budgets: dict[str, list[int]] | None = None
 
 
