@@ -282,7 +282,10 @@ def test_a_file_of_32_frames_is_one_page_read_as_a_video(
 
     found = {Path(row["path"]).name: row for row in rows(database)}
     assert found[file.name]["text"].strip() == read_apart(model, frames, max_tokens=MAX_VIDEO_TOKENS).strip()
-    assert found["single.png"]["text"].strip() == read_apart(model, frames[0], max_tokens=MAX_VIDEO_TOKENS).strip()
+    assert (
+        found["single.png"]["text"].strip()
+        == read_apart(model, frames[0], max_tokens=MAX_VIDEO_TOKENS).strip()
+    )
     assert found[file.name]["text"] != found["single.png"]["text"]
 
 
