@@ -28,13 +28,13 @@ FORBIDDEN = {
 }
 # Most lines of source in each room, and beside the rooms of a package. What grows takes something out, or says why.
 BUDGETS = {
-    "encoders": 530, "encoders/attention": 650, "encoders/deepseek": 690, "encoders/deepseek2": 110,
-    "encoders/graphs": 2_710, "encoders/minicpm": 680, "encoders/native": 1_010, "encoders/pointwise": 420,
+    "encoders": 530, "encoders/attention": 680, "encoders/deepseek": 690, "encoders/deepseek2": 110,
+    "encoders/graphs": 2_710, "encoders/minicpm": 680, "encoders/native": 1_000, "encoders/pointwise": 420,
     "ocr": 210, "ocr/checkpoints": 580, "ocr/decoding": 3_550, "ocr/families": 2_960, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_570, "ocr/model": 340,
     "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 980, "ocr/training": 9_010,
-    "ocr/transcript": 2_090, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_620,
-    "pipeline/cli": 1_460, "pipeline/cluster": 1_670, "pipeline/config": 1_200, "pipeline/device": 3_030,
+    "ocr/transcript": 2_090, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_700,
+    "pipeline/cli": 1_490, "pipeline/cluster": 1_670, "pipeline/config": 1_200, "pipeline/device": 3_010,
     "pipeline/doctor": 990, "pipeline/documents": 3_530, "pipeline/export": 500, "pipeline/finetune": 410,
     "pipeline/html_report": 460, "pipeline/ingest": 2_820, "pipeline/outcome": 220, "pipeline/plugins": 320,
     "pipeline/readers": 450, "pipeline/reports": 1_130, "pipeline/rereading": 420, "pipeline/run": 1_750,

@@ -2,16 +2,20 @@
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 HEAD_DIMS = (16, 32, 64)
+# A back end of PyTorch's attention besides "flash", "efficient" and "cudnn": its kernel for sequences end to end.
+SEQUENCES, SEQUENCES_KERNEL = "varlen", "varlen_attn"
 
 logger = logging.getLogger(__name__)
 
 _plain = False
+_backend: str | None = None
 _failed: set[tuple[str, torch.device]] = set()
 
 
@@ -28,9 +32,10 @@ def give_up(kernel: str, device: torch.device, error: Exception) -> None:
     """Turns a kernel off after its launch raised: PyTorch's operators take its place from now on.
 
     Triton compiles at the first launch, so a missing C compiler or too little shared memory shows only then. Raises the
-    error again if it is not the kernel's own: out of memory, or during a graph capture, which it has ended.
+    error again if it is not the kernel's own: out of memory, or during a graph capture, which it has ended; and within
+    one_backend().
     """
-    if isinstance(error, torch.OutOfMemoryError):
+    if isinstance(error, torch.OutOfMemoryError) or _backend is not None:
         raise error
     if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
         raise error
@@ -54,6 +59,30 @@ def plain_only() -> Iterator[None]:
         yield
     finally:
         _plain = before
+
+
+@contextmanager
+def one_backend(name: str | None) -> Iterator[None]:
+    """Has PyTorch's attention run through one back end alone within it; a call that it cannot take raises.
+
+    All but "varlen" mean scaled_dot_product_attention, which also takes the place of the kernel for sequences then; our
+    own kernels, for SAM's relative positions, run as ever. None leaves all as it is. One switch for the whole process.
+    """
+    global _backend
+    before, _backend = _backend, name
+    operator = getattr(SDPBackend, f"{name}_attention".upper(), None)
+    try:
+        with nullcontext() if operator is None else sdpa_kernel(operator):
+            yield
+    finally:
+        _backend = before
+
+
+def takes_sequences(tensors: Sequence[Tensor]) -> bool:
+    """Returns whether PyTorch's kernel for sequences is to be tried: where it takes these, or was asked for."""
+    if _backend is not None:
+        return _backend == SEQUENCES
+    return takes(tensors) and kernel_allowed(SEQUENCES_KERNEL, tensors[0].device)
 
 
 def takes(tensors: Sequence[Tensor]) -> bool:

@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionConfig
 from transformers.models.idefics2.modeling_idefics2 import Idefics2VisionTransformer
 
-from encoders.attention.switch import takes
+from encoders.attention.switch import takes_sequences
 from encoders.minicpm.packed_patches import normalised
 from encoders.native.layers import feed_forward
 from encoders.native.sequence_attention import Sequences, sequence_attention
@@ -36,7 +36,7 @@ class Keys:
     def of(cls, valid_SN: Tensor, x: Tensor) -> "Keys":
         """Returns those of slices whose first patches are valid. x: what attends."""
         S, N = valid_SN.shape
-        if not takes((x,)):
+        if not takes_sequences((x,)):
             return cls(valid_SN[:, None, None], None)
         begins = torch.arange(S, device=x.device) * N
         bounds = torch.stack([begins, begins + valid_SN.sum(-1)], dim=1).flatten()

@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from encoders.attention.switch import give_up, kernel_allowed, takes
+from encoders.attention.switch import SEQUENCES_KERNEL, give_up, takes_sequences
 
-_KERNEL = "varlen_attn"
 # Queries whose scores are computed at once where sequences are told apart by a mask.
 _MASKED_QUERIES = 1024
 
@@ -38,15 +37,15 @@ def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, se
 
     Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs, 16-bit types on NVIDIA from
     Ampere on. Elsewhere its operators compute the same: sequences padded to equal lengths, or all rows together with a
-    mask, whichever is less work. It is known from the shapes.
+    mask, whichever is less work. It is known from the shapes. Within one_backend() that one alone; what it cannot take
+    raises.
     """
     tensors = (query_PHD, key_PHD, value_PHD)
-    device = query_PHD.device
-    if takes(tensors) and kernel_allowed(_KERNEL, device):
+    if takes_sequences(tensors):
         try:
             return _by_pytorch(*tensors, sequences)
         except Exception as error:
-            give_up(_KERNEL, device, error)
+            give_up(SEQUENCES_KERNEL, query_PHD.device, error)
     num_sequences = sequences.offsets.shape[0] - 1
     if num_sequences * sequences.longest**2 <= query_PHD.shape[0] ** 2:
         return _padded(*tensors, sequences)

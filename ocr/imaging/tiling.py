@@ -106,7 +106,7 @@ def views(
     planes = planes_of(image[..., 0] if is_grey(image) else image)
     spec = MODES[mode]
     if grid is None:
-        grid = layout(image.shape[1], image.shape[0], mode, max_tiles).grid
+        grid = choose_grid(image.shape[1], image.shape[0], max_tiles, tile_px) if spec.crop else (1, 1)
     return PageViews(
         global_view=_in_colour(_global_view(planes, spec)),
         local_views=_in_colour(_tiles(planes, grid, tile_px)),

@@ -47,10 +47,6 @@ def _cpu_name() -> str:
 
 def _driver() -> str | None:
     with contextlib.suppress(OSError, IndexError):
-        return (
-            Path("/proc/driver/nvidia/version")
-            .read_text(encoding="utf-8")
-            .split("Kernel Module")[1]
-            .split()[0]
-        )
+        version = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
+        return version.split("Kernel Module")[1].split()[0]
     return None

@@ -80,12 +80,8 @@ output_json_option = click.option(
 )
 @click.option("--pages", metavar="DIR", help="Use pages of the documents in this folder instead.")
 @_count("--frames", None, "Use random videos of so many frames instead, in the sizes of --buckets.")
-@click.option(
-    "--memory-limit",
-    "memory_limit_mib",
-    type=click.IntRange(1),
-    metavar="MIB",
-    help="Most memory for graphs and their buffers.  [default: no limit]",
+@_count(
+    "--memory-limit", None, "Most memory for graphs and their buffers.  [default: no limit]", metavar="MIB"
 )
 @_count(
     "--ranks",
@@ -94,6 +90,36 @@ output_json_option = click.option(
     "threads.",
     metavar="N",
 )
+@click.option(
+    "--items-per-request",
+    type=(click.IntRange(1), click.IntRange(1)),
+    metavar="N M",
+    default=(1, 1),
+    show_default=True,
+    help="Least and most images, videos or pages of a request; vLLM's --limit-mm-per-prompt is the second.",
+)
+@click.option(
+    "--request-rate",
+    type=click.FloatRange(0, min_open=True),
+    metavar="R",
+    help="Let R requests a second arrive, on average (Poisson). Times are with queueing then, and a batch is of those "
+    "that wait, at most --batch-size.  [default: one batch after the other]",
+)
+@click.option(
+    "--percentile",
+    "percentiles",
+    type=click.FloatRange(0, 100),
+    default=[99],
+    show_default=True,
+    multiple=True,
+    help="Of the times in the table; give it once for each.",
+)
+@click.option(
+    "--attention",
+    type=click.Choice(["flash", "efficient", "cudnn", "varlen"]),
+    help="PyTorch's attention in our arms: a back end of scaled_dot_product_attention, or the kernel for sequences."
+    "  [default: as in a run]",
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @output_json_option
 @verbose_option
@@ -101,7 +127,7 @@ def bench_encoder(
     buckets: str,
     budgets: str,
     frames: int | None,
-    memory_limit_mib: int | None,
+    memory_limit: int | None,
     output_json: str | None,
     **options: Any,
 ) -> None:
@@ -116,7 +142,7 @@ def bench_encoder(
         "buckets": parse_buckets(buckets),
         "budgets": parse_budgets(budgets),
         "frames": frames or 0,
-        "memory_limit": memory_limit_mib << 20 if memory_limit_mib else None,
+        "memory_limit": memory_limit << 20 if memory_limit else None,
     }
     _show(encoder_bench.run(**options), output_json)
 

@@ -31,25 +31,20 @@ _TELL_EVERY = 100
 
 
 class PathsEncoder:
-    """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths."""
+    """Implements pipeline.stages.encode.Encoder: a model's encoder whose views go through a graph manager's paths.
+
+    prepares, prepared: the encoder's; encode_path() and assemble() take pages that are prepared.
+    """
 
     def __init__(self, encoder: PageEncoder, manager: UnitEncoder) -> None:
         self._encoder, self._units = encoder, manager
+        self.prepares, self.prepared = encoder.prepares, encoder.prepared
         disable_cudnn_attention(encoder.device)
 
     @property
     def path_names(self) -> tuple[str, ...]:
         """The encoder's paths, in the order in which they run."""
         return self._encoder.path_names
-
-    @property
-    def prepares(self) -> bool:
-        """Tells whether prepared() has something to do."""
-        return self._encoder.prepares
-
-    def prepared(self, page: PageViews) -> PageViews:
-        """Returns the views that the other methods take; see PageEncoder.prepared. For any one thread."""
-        return self._encoder.prepared(page)
 
     def encode_path(
         self, path: str, pages: Sequence[PageViews]

@@ -116,12 +116,8 @@ def _tokens(page: PageInputs) -> Tensor:
 _AS_THEY_ARE = {"do_rescale": False, "do_normalize": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OwnEncoder:
-    """views: returns the views that the processor made of a page, by its output."""
-
-    encoder: VisionEncoder
-    views: Callable[[Mapping[str, Tensor]], PageViews]
+# Our encoder, and what returns the views that the processor made of a page, by its output.
+OwnEncoder = tuple[VisionEncoder, Callable[[Mapping[str, Tensor]], PageViews]]
 
 
 def own_encoder(model: Any, processor: Any) -> OwnEncoder | None:
@@ -142,8 +138,8 @@ class OwnEncoderPages(VisionEncoder):
     prepares = True
 
     def __init__(self, plain: ProcessedPages, own: OwnEncoder) -> None:
-        self.paths = own.encoder.paths
-        self._plain, self._encoder, self._views = plain, own.encoder, own.views
+        self._plain, (self._encoder, self._views) = plain, own
+        self.paths = self._encoder.paths
 
     @property
     def device(self) -> torch.device:
@@ -187,7 +183,7 @@ def _native(vision: type[Any], merge: int | None, model: Any, pictures: Any) -> 
         picture: UInt8Array = _picture(inputs, encoder.geometry, merge).to(torch.uint8).numpy()
         return replace(PageViews.none(), global_view=picture)
 
-    return OwnEncoder(encoder=encoder, views=views)
+    return encoder, views
 
 
 def _picture(inputs: Mapping[str, Tensor], geometry: PatchGeometry, merge: int | None) -> Tensor:
@@ -206,7 +202,7 @@ def _picture(inputs: Mapping[str, Tensor], geometry: PatchGeometry, merge: int |
 def _deepseek2(model: Any, pictures: Any) -> OwnEncoder | None:
     """Returns DeepSeek-OCR-2's encoder of global views and tiles, of 1024 and 768 px, whose levels are fixed."""
     halves = {*pictures.image_mean, *pictures.image_std} == {0.5}
-    return OwnEncoder(encoder=SquareViewsEncoder(DeepEncoderV2(model)), views=_tiles) if halves else None
+    return (SquareViewsEncoder(DeepEncoderV2(model)), _tiles) if halves else None
 
 
 def _tiles(inputs: Mapping[str, Tensor]) -> PageViews:

@@ -26,10 +26,11 @@ _SIDE_PX, _TILES = 1024, 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnlimitedViews:
-    """Makes a page's views. mode: "gundam" with tiles, another without. max_tiles: the most of a page."""
+    """Makes a page's views. mode: "gundam" with tiles, another without. max_tiles: the most of a page, of tile_px."""
 
     mode: Mode = "gundam"
     max_tiles: int = _TILES
+    tile_px: int = TILE_PX
 
     @property
     def side_px(self) -> int:
@@ -43,11 +44,11 @@ class UnlimitedViews:
     @property
     def most_px(self) -> int:
         """The pixels of the views of a page with the most tiles."""
-        return self.side_px**2 + (self.max_tiles * TILE_PX**2 if self.has_tiles else 0)
+        return self.side_px**2 + (self.max_tiles * self.tile_px**2 if self.has_tiles else 0)
 
     def __call__(self, pixels: UInt8Array, /) -> PageViews:
         """Returns the views of a page, [H, W, 3] uint8 RGB."""
-        return views(pixels, self.mode, self.max_tiles)
+        return views(pixels, self.mode, self.max_tiles, tile_px=self.tile_px)
 
 
 def without_tiles(views: ViewMaker) -> ViewMaker:

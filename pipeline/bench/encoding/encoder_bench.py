@@ -3,24 +3,28 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import combinations
+from functools import partial
+from itertools import chain, combinations, product
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from encoders.attention.switch import SEQUENCES, one_backend
 from encoders.graphs.axis_graphs import user_budgets
 from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.errors import GraphSettingsError
 from encoders.graphs.ranks import Rank
 from encoders.graphs.settings import GraphSettings
+from encoders.square_views import SquareViewPath
 from encoders.views import PageViews
 from ocr.families.family import NumberFormat
 from pipeline.bench.bench_figures import Figures, known
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
-from pipeline.bench.encoding.requests import Request, Size, page_requests, prepared, random_requests
+from pipeline.bench.encoding.requests import Request, grouped, page_requests, prepared, random_requests, serve
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype, rank_devices
@@ -44,6 +48,8 @@ class BenchSettings:
     requests by measured latencies, "fitted" the sizes that pad the requests' own batches least. frames: of a video, in
     place of an image; 0 for images. memory_limit: bytes for graphs and their buffers, None for no limit; of each rank.
     ranks: devices that each of our arms is measured on as well, shared out as in a run; on the CPU threads.
+    items_per_request: least and most images, videos or pages of a request. request_rate: requests a second, on
+    average; None for one batch after the other. attention: see encoders.attention.switch.one_backend; of our arms.
     """
 
     model: str = "small"
@@ -58,11 +64,15 @@ class BenchSettings:
     max_items: int = 32
     max_frames: int = 64
     budgets: Literal["default", "auto", "fitted"] | dict[str, list[int]] = "default"
-    buckets: dict[Size, float]
+    buckets: dict[tuple[int, int], float]
     pages: str | None = None
     frames: int = 0
     memory_limit: int | None = None
     ranks: int = 1
+    items_per_request: tuple[int, int] = (1, 1)
+    request_rate: float | None = None
+    percentiles: tuple[float, ...] = (99.0,)
+    attention: str | None = None
 
 
 def run(*, device: str, dtype: str, arms: str, **options: Any) -> Figures:
@@ -84,7 +94,7 @@ def bench(
     """Measures every arm that the model has on the same requests; returns all figures as JSON values.
 
     parity: the largest relative difference of each arm's tokens from those of each arm before it. grids: (columns,
-    rows) of the tiles of each request. missing_arms: those that the model lacks, with the reason. speed_up: of each
+    rows) of the tiles of each item. missing_arms: those that the model lacks, with the reason. speed_up: of each
     shared arm, by the median batch, next to the same arm on one device. subject: the model, where it is loaded already.
     capture: of graphs; by default the device's. Raises: CheckpointError, ConfigError.
     """
@@ -100,6 +110,8 @@ def bench(
     batches = [requests[start : start + size] for start in range(0, len(requests), size)]
     own = [[prepared(request, subject.encoder) for request in batch] for batch in batches]
     graphs = graph_settings_for(settings, subject, own)
+    if settings.attention is not None:
+        try_attention(settings, subject, own[0][:1])
     # Ours take turns, batch by batch, so that drifting clocks slow each alike; transformers' classes are there alone,
     # as they take the memory.
     ours = [name for name in chosen if name != "reference"]
@@ -111,11 +123,13 @@ def bench(
     with quick_turns(device):  # as in a run
         for group in groups:  # the memory of one is free before the next one is built
             arms = [build(name, subject, graphs, capture, others) for name, others in group]
-            taken = batches if group[0][0] == "reference" else own
-            measured += _measured(arms, taken, settings.num_warmups, device)
-            for arm in arms:
-                outputs[arm.name] = _outputs(arm, taken[: max(_COMPARED // size, 1)])
-                arm.close()
+            is_reference = group[0][0] == "reference"
+            taken = batches if is_reference else own
+            with one_backend(None if is_reference else settings.attention):  # making an arm changes it
+                measured += _measured(arms, taken, settings, device)
+                for arm in arms:
+                    outputs[arm.name] = _outputs(arm, taken[: max(_COMPARED // size, 1)])
+                    arm.close()
             del arms, arm
     page_ms = {arm["arm"]: arm["page_ms"] for arm in measured}
     return {
@@ -125,7 +139,7 @@ def bench(
             f"{later} to {earlier}": largest_error(outputs[later], outputs[earlier])
             for earlier, later in combinations(outputs, 2)
         },
-        "grids": [list(request.views.grid) for request in requests],
+        "grids": [list(item.grid) for request in requests for item in request.items],
         "arms": measured,
         "missing_arms": missing,
         "speed_up": {
@@ -135,6 +149,26 @@ def bench(
             if arm.startswith(f"{name}, ")
         },
     }
+
+
+def try_attention(settings: BenchSettings, subject: EncoderSubject, requests: Batch) -> None:
+    """Encodes requests through the attention that was asked for. Raises: ConfigError where it does not run."""
+    key = f"--attention {settings.attention}"
+    paths = subject.encoder.paths
+    if settings.attention == SEQUENCES and (not paths or isinstance(paths[0], SquareViewPath)):
+        raise ConfigError(f"{key}: this model's encoder attends within no sequences; leave it out")
+    arm = build("eager", subject, GraphSettings())
+    try:
+        with one_backend(settings.attention):
+            arm.encode(_views(requests))
+    except (RuntimeError, ImportError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"{key}: PyTorch {torch.__version__} does not run it for this model in {settings.dtype} on "
+            f"{settings.device}; choose another, or leave it out: {reason}"
+        ) from error
+    finally:
+        arm.close()
 
 
 def further_ranks(settings: BenchSettings, subject: EncoderSubject) -> list[Rank]:
@@ -163,6 +197,8 @@ def _lines(values: Mapping[str, Any]) -> Iterator[str]:
     """Yields the report's lines: a table for every arm, then the arms side by side, their graphs and differences."""
     arms = values["arms"]
     yield machine_line(values["machine"])
+    if backend := values["settings"]["attention"]:
+        yield f"Attention of our arms: {backend}"
     for arm in arms:
         yield from table(arm)
         yield ""
@@ -197,42 +233,64 @@ def graph_settings_for(
 
 def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
     """Returns the requests to measure, the same for equal settings. Raises: ConfigError."""
-    count, tiles = settings.num_prompts, settings.max_tiles
+    least, most = sorted(settings.items_per_request)
+    counts = (
+        np.random.default_rng([settings.seed, 1]).integers(least, most + 1, settings.num_prompts).tolist()
+    )
+    count, tiles = sum(counts), settings.max_tiles
     if settings.pages is not None:
         if settings.frames:
             raise ConfigError("--frames and --pages exclude each other: pages are no videos")
-        return page_requests(settings.pages, count, tiles, subject.view_maker)
+        return grouped(page_requests(settings.pages, count, tiles, subject.view_maker), counts)
     if settings.frames and subject.video_maker is None:
         raise ConfigError(f"--frames {settings.frames}: {settings.model} takes no videos; leave it out")
     maker = subject.video_maker if settings.frames else subject.view_maker
-    return random_requests(settings.buckets, count, settings.seed, tiles, maker, settings.frames)
+    singles = random_requests(settings.buckets, count, settings.seed, tiles, maker, settings.frames)
+    return grouped(singles, counts)
 
 
 def _measured(
-    arms: Sequence[Arm], batches: Sequence[Batch], num_warmups: int, device: torch.device
+    arms: Sequence[Arm], batches: Sequence[Batch], settings: BenchSettings, device: torch.device
 ) -> list[dict[str, Any]]:
     """Returns the figures of arms, of each batch one after the other, once they are prepared and warm.
 
-    Raises: ConfigError for graphs that the memory limit has no room for.
+    With a request rate batches are those that each arm makes of what has arrived. Raises: ConfigError for graphs that
+    the memory limit has no room for.
     """
-    all_times = [ArmTimes(name=arm.name) for arm in arms]
+    all_times = [ArmTimes(name=arm.name, percentiles=settings.percentiles) for arm in arms]
+    requests, rate = [*chain.from_iterable(batches)], settings.request_rate
     for arm in arms:
         try:
             arm.prepare(list(map(_views, batches)))
         except GraphSettingsError as error:
             raise ConfigError(f"--memory-limit and --budgets: {error}") from error
-        for batch in batches[:num_warmups]:
+        for batch in batches[: settings.num_warmups]:
             arm.encode(_views(batch))
+        for num in range(1, settings.batch_size if rate and settings.num_warmups else 1):
+            arm.encode(_views(requests[:num]))
         arm.start()
-    for batch in batches:
-        pages = _views(batch)
-        for arm, times in zip(arms, all_times, strict=True):
-            _finish(device)
-            start = time.perf_counter()
-            arm.encode(pages)
-            _finish(device)
-            times.add_batch(time.perf_counter() - start, [request.seconds for request in batch])
-    return [times.values(arm.calls, arm.statistics()) for arm, times in zip(arms, all_times, strict=True)]
+    pairs = [*zip(arms, all_times, strict=True)]
+    if rate is None:
+        for batch, (arm, times) in product(batches, pairs):
+            times.add_batch(_seconds(arm, device, batch), batch)
+    else:
+        random = np.random.default_rng([settings.seed, 2])  # a Poisson process
+        arrived = random.exponential(1 / rate, len(requests)).cumsum().tolist()
+        for arm, times in pairs:
+            encode = partial(_seconds, arm, device, requests)
+            for some, seconds, waits in serve(arrived, settings.batch_size, encode):
+                times.add_batch(seconds, requests[some], waits)
+    return [times.values(arm.calls, arm.statistics()) for arm, times in pairs]
+
+
+def _seconds(arm: Arm, device: torch.device, requests: Batch, some: slice = slice(None)) -> float:
+    """Returns how long an arm takes for some requests."""
+    pages = _views(requests[some])
+    _finish(device)
+    start = time.perf_counter()
+    arm.encode(pages)
+    _finish(device)
+    return time.perf_counter() - start
 
 
 def _outputs(arm: Arm, batches: Sequence[Batch]) -> list[Tensor]:
@@ -241,7 +299,7 @@ def _outputs(arm: Arm, batches: Sequence[Batch]) -> list[Tensor]:
 
 
 def _views(batch: Batch) -> list[PageViews]:
-    return [request.views for request in batch]
+    return [item for request in batch for item in request.items]
 
 
 def largest_error(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:

@@ -2,9 +2,11 @@
 
 import ast
 import time
-from collections.abc import Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,9 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One image or page to encode. seconds: of each stage before the encoder, by its name."""
+    """Images, videos or pages that are asked for together. seconds: of each stage before the encoder, by its name."""
 
-    views: PageViews
+    items: tuple[PageViews, ...]
     seconds: Mapping[str, float]
 
 
@@ -36,8 +38,38 @@ def prepared(request: Request, encoder: PageEncoder) -> Request:
         return request
     watch = Stopwatch()
     with watch.measure():
-        views = encoder.prepared(request.views)
-    return Request(views=views, seconds={**request.seconds, "prepare": watch.seconds})
+        items = tuple(map(encoder.prepared, request.items))
+    return Request(items=items, seconds={**request.seconds, "prepare": watch.seconds})
+
+
+def grouped(singles: Iterable[Request], counts: Iterable[int]) -> list[Request]:
+    """Returns requests of so many items each, made of requests of one; fewer where these are used up."""
+    rest = iter(singles)
+    return [
+        Request(
+            items=tuple(single.items[0] for single in its),
+            seconds={stage: sum(single.seconds[stage] for single in its) for stage in its[0].seconds},
+        )
+        for count in counts
+        if (its := list(islice(rest, count)))
+    ]
+
+
+def serve(
+    arrivals_s: Sequence[float], most: int, encode: Callable[[slice], float]
+) -> Iterator[tuple[slice, float, list[float]]]:
+    """Yields the batches that one encoder makes of requests: which, the seconds they took, and how long each waited.
+
+    Whenever it is free it takes all that have arrived, at most so many. Its clock is moved on to the next arrival where
+    none has, so that no time is spent on waiting. encode: returns seconds.
+    """
+    now, first = 0.0, 0
+    while first < len(arrivals_s):
+        now = max(now, arrivals_s[first])
+        some = slice(first, min(bisect_right(arrivals_s, now), first + most))
+        seconds = encode(some)
+        yield some, seconds, [now - arrived for arrived in arrivals_s[some]]
+        now, first = now + seconds, some.stop
 
 
 def parse_buckets(text: str) -> dict[Size, float]:
@@ -93,7 +125,7 @@ def random_requests(
             cut = make(pixels)
         except ValueError as error:
             raise ConfigError(f"--buckets {sizes[index]}: {error}") from error
-        requests.append(Request(views=cut, seconds={"tile": time.perf_counter() - start}))
+        requests.append(Request(items=(cut,), seconds={"tile": time.perf_counter() - start}))
     return requests
 
 
@@ -105,6 +137,6 @@ def page_requests(
     Raises: ConfigError where there is none.
     """
     return [
-        Request(views=rendered.views, seconds=rendered.seconds)
+        Request(items=(rendered.views,), seconds=rendered.seconds)
         for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]

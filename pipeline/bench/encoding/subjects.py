@@ -20,7 +20,7 @@ from encoders.minicpm.slices_encoder import SlicesEncoder
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.towers import QwenVision
 from encoders.square_views import SquareViewsEncoder
-from encoders.views import PageViews, UInt8Array
+from encoders.views import PageViews
 from encoders.vision_encoder import PageEncoder
 from ocr.checkpoints.checkpoint import LoadedModel
 from ocr.families.family import Loading, NumberFormat
@@ -31,8 +31,8 @@ from ocr.families.qwen_vl.qwen_reference import features
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.families.registry import family_of
+from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.families.view_makers import VideoMaker, ViewMaker
-from ocr.imaging.tiling import choose_grid, views
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from ocr.model_files.locate import find_directory
 from pipeline.bench.encoding.published_sizes import PublishedSize, published_size
@@ -123,25 +123,6 @@ def _deepseek_reference(model: OcrModel) -> Features:
     return partial(page_tokens, load_reference(model).model)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LargerTiles:
-    """Makes a global view of 1024 px and tiles of 768 px, as DeepSeek-OCR does of 640 px. max_tiles: of a page."""
-
-    max_tiles: int = 6
-
-    @property
-    def most_px(self) -> int:
-        """The pixels of a page beyond which its views show no more of it."""
-        return self.max_tiles * DeepEncoderV2.tile_px**2
-
-    def __call__(self, pixels: UInt8Array, /) -> PageViews:
-        """Returns the views of a page, [H, W, 3] uint8 RGB."""
-        height, width, _ = pixels.shape
-        tile_px = DeepEncoderV2.tile_px
-        grid = choose_grid(width, height, self.max_tiles, tile_px)
-        return views(pixels, "gundam", self.max_tiles, grid, tile_px)
-
-
 def _deepseek2(size: PublishedSize, device: torch.device, dtype: torch.dtype) -> EncoderSubject:
     from transformers import DeepseekOcr2Config
     from transformers.models.deepseek_ocr2.modeling_deepseek_ocr2 import DeepseekOcr2Model
@@ -158,7 +139,7 @@ def _deepseek2(size: PublishedSize, device: torch.device, dtype: torch.dtype) ->
     draw(model, device, dtype)
     return EncoderSubject(
         encoder=SquareViewsEncoder(DeepEncoderV2(model)),
-        view_maker=LargerTiles(),
+        view_maker=UnlimitedViews(max_tiles=6, tile_px=DeepEncoderV2.tile_px),  # as its processor makes them
         open_reference=lambda: partial(page_tokens, model),
     )
 

@@ -41,12 +41,10 @@ class Subject:
             raise ConfigError(
                 f"--model {name}: whole runs take {RANDOM!r}, which is DeepSeek-OCR, or a model with weights"
             )
-        self._shape: Path | None = None
         self.is_random = name == RANDOM or _has_no_weights(Path(name))
-        self.model = name
+        self.model = str(folder) if self.is_random else name
+        self._shape = None if name == RANDOM else Path(name) / "config.json"
         if self.is_random:
-            self._shape = None if name == RANDOM else Path(name)
-            self.model = str(folder)
             _write_stand_in(folder, self._shape)
         family = family_of(find_directory(self.model))
         if self.is_random and family is not DEEPSEEK:
@@ -63,11 +61,7 @@ class Subject:
         from ocr.model.deepseek_ocr import OcrConfig
         from pipeline.bench.random_model import random_loaded
 
-        shape = (
-            OcrConfig()
-            if self._shape is None
-            else OcrConfig.from_json(read_json(self._shape / "config.json"))
-        )
+        shape = OcrConfig() if self._shape is None else OcrConfig.from_json(read_json(self._shape))
         torch.set_num_threads(config.threads or available_cpus())
         device = choose_device(config.device)
         dtype = getattr(torch, choose_dtype(config.dtype, device))
@@ -145,11 +139,7 @@ def _has_no_weights(directory: Path) -> bool:
 
 def _write_stand_in(folder: Path, shape: Path | None) -> None:
     """Writes the files that a run needs for its settings' hash and to decide on crops; the weights are empty."""
-    config = (
-        '{"model_type": "deepseek_vl_v2"}'
-        if shape is None
-        else (shape / "config.json").read_text(encoding="utf-8")
-    )
+    config = '{"model_type": "deepseek_vl_v2"}' if shape is None else shape.read_text(encoding="utf-8")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(config, encoding="utf-8")
     for name in (WEIGHTS, "tokenizer.json"):

@@ -240,6 +240,7 @@ class PageReader:
     def _read_all(self, loaded: "PageModel", encoder: "RunEncoder") -> None:
         from pipeline.device.sizes import encode_pages
         from pipeline.device.threads.encoder_thread import EncoderLoop
+        from pipeline.device.threads.preparer_thread import PreparerLoop
         from pipeline.device.threads.streams import own_stream, try_device
 
         watch = Stopwatch()
@@ -257,7 +258,8 @@ class PageReader:
         )
         self._encoding.meter.add("busy", watch.seconds)
         if encoder.prepares:
-            self._begin("preparer", lambda: self._prepare_all(encoder))
+            self._preparing = PreparerLoop(encoder, incoming=self._rendered, outgoing=self._prepared)
+            self._begin("preparer", self._preparing.run)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.set_result(None)
         try:
@@ -268,13 +270,6 @@ class PageReader:
         finally:
             self._encoded.finish()
             decoder.join()
-
-    def _prepare_all(self, encoder: "RunEncoder") -> None:
-        """Runs the preparer's thread, beside an encoder whose model has a processor of its own."""
-        from pipeline.device.threads.preparer_thread import PreparerLoop
-
-        self._preparing = PreparerLoop(encoder, incoming=self._rendered, outgoing=self._prepared)
-        self._preparing.run()
 
     def _decode_all(self, loaded: "PageModel") -> None:
         """Runs the decoder's thread."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from pipeline.device.faults import page_error
 from pipeline.device.threads.handover import Handover
 from pipeline.device.tickets import Ticket
-from pipeline.errors import PipelineError
 from pipeline.meter import Meter
 from pipeline.outcome.results import failed_result, render_timings
 from pipeline.stages.encode import prepare
@@ -37,7 +36,13 @@ class PreparerLoop:
             with self.meter.waiting("input"):
                 tickets = self._incoming.take(1)
             for ticket in tickets:
-                if self._is_prepared(ticket):
+                try:
+                    ticket.rendered = prepare(self._encoder, ticket.rendered)
+                except Exception as error:
+                    LOGGER.debug("prepare failed for a page", exc_info=error)
+                    failure, timings = page_error("prepare", error), render_timings(ticket.rendered)
+                    ticket.settle(failed_result(ticket.rendered.page, failure, timings))
+                else:
                     with self.meter.waiting("output"):
                         self._outgoing.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
         self._outgoing.finish()
@@ -46,16 +51,3 @@ class PreparerLoop:
     def let_go(self) -> None:
         """Drops the model, once the thread has ended; the meter stays."""
         del self._encoder
-
-    def _is_prepared(self, ticket: Ticket) -> bool:
-        """Prepares a page and returns True; where that fails, settles it as failed and returns False."""
-        try:
-            ticket.rendered = prepare(self._encoder, ticket.rendered)
-        except PipelineError:
-            raise
-        except Exception as error:
-            LOGGER.debug("prepare failed for a page", exc_info=error)
-            failure, timings = page_error("prepare", error), render_timings(ticket.rendered)
-            ticket.settle(failed_result(ticket.rendered.page, failure, timings))
-            return False
-        return True

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from encoders.attention.switch import plain_only
+from encoders.attention.switch import kernel_allowed, one_backend, plain_only
 from encoders.native import sequence_attention as attention
 from encoders.native.sequence_attention import Sequences
 
@@ -121,3 +121,29 @@ def test_the_kernel_computes_the_same(dim: int) -> None:
     for result in (ours, plain):
         assert result.isfinite().all()
         assert (result[:270].double() - expected).abs().max() < 2e-2
+
+
+def test_one_back_end_takes_the_kernels_place_or_says_that_it_cannot() -> None:
+    tensors, sequences, ends = problem([5, 3, 8], 2)
+    expected = by_definition(*tensors, ends)
+    with one_backend("flash"):
+        found = attention.sequence_attention(*tensors, sequences)
+    torch.testing.assert_close(found[: ends[-1]].double(), expected, atol=1e-5, rtol=1e-5)
+    for name in ("varlen", "cudnn", "efficient"):
+        with one_backend(name), pytest.raises(RuntimeError):
+            attention.sequence_attention(*tensors, sequences)
+    with one_backend(None):
+        assert torch.equal(attention.sequence_attention(*tensors, sequences).isnan(), found.isnan())
+    plain = attention.sequence_attention(*tensors, sequences)
+    torch.testing.assert_close(plain[: ends[-1]].double(), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_a_kernel_that_was_asked_for_is_not_replaced_where_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> Tensor:
+        raise RuntimeError("no kernel image")
+
+    monkeypatch.setattr(attention, "_by_pytorch", fails)
+    tensors, sequences, _ = problem([5, 3], 0)
+    with one_backend("varlen"), pytest.raises(RuntimeError, match="no kernel image"):
+        attention.sequence_attention(*tensors, sequences)
+    assert kernel_allowed("varlen_attn", torch.device("cpu")), "outside, it is taken where it runs"

@@ -12,11 +12,13 @@ from encoders.graphs.stats import PathStats
 from ocr.checkpoints.checkpoint import save
 from pipeline.bench.encoding.encoder_arms import build, path_statistics
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, spread, table
+from pipeline.bench.encoding.requests import Request
 from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
 from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
+from tests.pipeline.device.fakes import rendered
 
 
 def test_spreads_are_in_milliseconds() -> None:
@@ -27,8 +29,8 @@ def test_spreads_are_in_milliseconds() -> None:
 
 def test_the_table_adds_up() -> None:
     arm = ArmTimes(name="eager")
-    arm.add_batch(0.100, [{"render": 0.010, "tile": 0.020}])
-    arm.add_batch(0.300, [{"render": 0.030, "tile": 0.020}])
+    arm.add_batch(0.100, [request({"render": 0.010, "tile": 0.020})])
+    arm.add_batch(0.300, [request({"render": 0.030, "tile": 0.020})])
     rows = arm.values(4, {})
     assert rows["preprocessor_total_ms"]["mean"] == pytest.approx(40.0)
     assert rows["end_to_end_ms"]["median"] == pytest.approx(240.0)
@@ -36,7 +38,7 @@ def test_the_table_adds_up() -> None:
     assert "Summary: 4 total encoder calls across 2 requests." in lines
     assert max(map(len, lines)) <= 80
     slow = ArmTimes(name="reference")
-    slow.add_batch(0.4, [{}])
+    slow.add_batch(0.4, [request({})])
     assert list(comparison([slow.values(1, {}), rows]))[-1].split() == [
         "eager",
         "200.00",
@@ -44,6 +46,36 @@ def test_the_table_adds_up() -> None:
         "298.00",
         "2.00x",
     ]
+
+
+def request(seconds: dict[str, float], num_items: int = 1) -> Request:
+    return Request(items=(rendered(0).views,) * num_items, seconds=seconds)
+
+
+def test_a_requests_part_of_a_batch_is_as_large_as_its_items() -> None:
+    arm = ArmTimes(name="eager", percentiles=(50.0, 99.5))
+    arm.add_batch(0.4, [request({}, 3), request({}, 1)])
+    values = arm.values(1, {})
+    assert arm.stages["encoder_forward"] == pytest.approx([0.3, 0.1])
+    assert values["page_ms"] == pytest.approx(100.0)
+    assert "queueing_ms" not in values
+    found = values["encoder_forward_ms"]
+    assert list(found) == ["mean", "median", "std", "p50", "p99.5"]
+    assert found["p50"] == found["median"] == pytest.approx(200.0)
+    lines = list(table(values))
+    assert lines[4].split() == ["Stage", "Mean", "Median", "Std", "P50.0", "P99.5"]
+    assert list(comparison([values]))[1].split()[-2:] == ["P99.5", "Speed"]
+
+
+def test_latency_counts_the_wait_and_the_whole_batch() -> None:
+    arm = ArmTimes(name="eager")
+    arm.add_batch(0.4, [request({"tile": 0.1}), request({"tile": 0.2})], [0.5, 0.0])
+    values = arm.values(1, {})
+    assert values["queueing_ms"]["mean"] == pytest.approx(250.0)
+    assert values["encoder_forward_ms"]["mean"] == pytest.approx(400.0), "its tokens come with the batch's"
+    assert values["page_ms"] == pytest.approx(200.0)
+    assert values["end_to_end_ms"]["mean"] == pytest.approx(800.0)
+    assert any(line.startswith("queueing_ms") for line in table(values))
 
 
 @pytest.mark.slow
@@ -102,7 +134,7 @@ def test_the_graph_arm_counts_what_is_measured(budgets: Literal["auto"] | None, 
 def test_graphs_are_reported_by_path() -> None:
     stats = PathStats(hits=6, replays=1, replayed_tokens=600, padding_tokens=200, budgets={"640": [100, 800]})
     arm = ArmTimes(name="graph")
-    arm.add_batch(0.2, [{}, {}])
+    arm.add_batch(0.2, [request({}), request({})])
     lines = list(paths([arm.values(1, {"local": path_statistics(stats, {"hits": 2})})]))
     assert lines[2].split() == ["graph", "100.00", "1"]
     assert lines[5].split() == ["Views", "4", "0", "0", "25.0%"]

@@ -1,6 +1,7 @@
 """`ocrbatch bench encoder` for models of other families than DeepSeek-OCR's."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,50 @@ def test_ranks_stand_beside_one_device(tmp_path: Path) -> None:
         assert f"{name}, 2 ranks: {found['speed_up'][f'{name}, 2 ranks']:.2f} times" in result.output
     units = [arms[name]["statistics"]["slices"]["eager"] for name in ("graph", "graph, 2 ranks")]
     assert units[0] == units[1] > 0
+
+
+def test_requests_of_several_items_arrive_at_a_rate(tmp_path: Path) -> None:
+    """Too many a second, so that they wait, and batches are as large as they may be."""
+    model, output = save("qwen3_vl", tmp_path / "model"), tmp_path / "bench.json"
+    result = command(
+        "--model", str(model), "--items-per-request", "1", "3", "--buckets", "{(64, 96): 1.0}", "--batch-size", "2",
+        "--request-rate", "10000", "--percentile", "50", "--percentile", "90", "--attention", "flash",
+        "--num-prompts", "5", "--output-json", str(output),
+    )  # fmt: skip
+    assert result.exit_code == 0, result.exception
+    found = json.loads(output.read_text())
+    assert found["settings"]["attention"] == "flash"
+    assert "Attention of our arms: flash" in result.output
+    assert len(found["grids"]) > 5, "each item has one"
+    assert max(found["parity"].values()) < 1e-4
+    for arm in found["arms"]:
+        assert arm["num_requests"] == 5
+        assert {"p50", "p90"} <= set(arm["end_to_end_ms"])
+        assert "p99" not in arm["end_to_end_ms"]
+        parts = ("preprocessor_total_ms", "queueing_ms", "encoder_forward_ms")
+        assert arm["end_to_end_ms"]["mean"] == pytest.approx(sum(arm[part]["mean"] for part in parts))
+        assert arm["queueing_ms"]["p90"] > 0
+    table = result.output[result.output.index("queueing_ms") :].splitlines()[0].split()
+    assert len(table) == 6, "mean, median, std and both percentiles"
+
+
+@pytest.mark.parametrize(
+    ("model_type", "name", "reason"),
+    [
+        ("qwen3_vl", "cudnn", "No viable backend"),
+        ("qwen3_vl", "varlen", "PyTorch .* does not run it for this model in float32 on cpu"),
+        ("deepseek_ocr2", "varlen", "attends within no sequences"),
+        ("got_ocr2", "varlen", "attends within no sequences"),
+    ],
+)
+def test_attention_that_does_not_run_here_is_refused(
+    model_type: str, name: str, reason: str, tmp_path: Path
+) -> None:
+    model = save(model_type, tmp_path / "model")
+    result = command("--model", str(model), "--attention", name, "--buckets", "{(64, 96): 1.0}")
+    assert isinstance(result.exception, ConfigError)
+    assert re.search(f"--attention {name}: .*leave it out", str(result.exception))
+    assert re.search(reason, str(result.exception))
 
 
 def test_ranks_that_cannot_be_had_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_a_models_own_processor_is_a_stage_before_our_encoder(model_type: str, t
 
 def test_the_eager_arm_gives_what_a_run_gives(tmp_path: Path) -> None:
     subject = load_encoder(minicpm("4.5", tmp_path), CPU, "float32")
-    pages = [request.views for request in random_requests(MIXED, 4, 1, 6, subject.view_maker)]
+    pages = [request.items[0] for request in random_requests(MIXED, 4, 1, 6, subject.view_maker)]
     found = build("eager", subject, GraphSettings(max_items=2)).encode(pages)
     encoder = subject.encoder
     for page, tokens in zip(pages, found, strict=True):

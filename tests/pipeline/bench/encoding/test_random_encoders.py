@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.imaging.tiling import views
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
 from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
-from pipeline.bench.encoding.subjects import EncoderSubject, LargerTiles, load_encoder, random_subject
+from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder, random_subject
 from pipeline.errors import ConfigError
 from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
@@ -126,7 +127,7 @@ def test_larger_tiles_are_transformers(size: tuple[int, int]) -> None:
     )
 
     pixels = np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)
-    found = LargerTiles()(pixels)
+    found = UnlimitedViews(max_tiles=6, tile_px=768)(pixels)
     expected = DeepseekOcr2ImageProcessorPil()(pixels, return_tensors="pt", do_normalize=False)
     assert found.num_tiles == expected["num_local_patches"].tolist()[0]
     assert found.global_view.shape == (3, 1024, 1024)
