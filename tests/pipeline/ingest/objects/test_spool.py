@@ -18,7 +18,7 @@ PDF = b"%PDF-1.7\n" + bytes(5000)
 @pytest.fixture
 def spool(tmp_path: Path):
     fresh()
-    made = Spool(IngestSettings(spool=str(tmp_path / "spool"), spool_bytes=12_000, object_timeout_s=0.2))
+    made = Spool(IngestSettings(spool=str(tmp_path / "spool"), spool_bytes=12_000, object_timeout_s=1.0))
     yield made
     made.close()
     never.set()
@@ -65,7 +65,7 @@ def test_an_object_with_nothing_to_read_goes_at_once(spool: Spool) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("stalled.pdf", "nothing came for 0.2 s"),
+        ("stalled.pdf", "nothing came for 1 s"),
         ("forbidden.pdf", "access denied"),
         ("gone.pdf", "no such object"),
         ("large.pdf", "raise ingest.spool_mb"),
