@@ -126,12 +126,13 @@ def one_page(db: Database, page_id: int) -> Row | None:
     page_index: 0-based. file_id, paths: of the files that have it, those that are there first. text, markdown: those
     that count, which are a correction's where it has one; read_text, read_markdown: as read. attempt_id: of what was
     read, None where nothing was yet. words: packed (storage.words), of read_text. width_px, height_px: of the upright
-    page that boxes refer to. error: why there is no text. previous_id, next_id: the document's pages before and after
-    this one. Other columns: see storage.types.PageRecord.
+    page that boxes refer to. blocks: those of read_text with a place. error: why there is no text. previous_id,
+    next_id: the document's pages before and after this one. Other columns: see storage.types.PageRecord.
     """
     for page in rows(db, _PAGE, (page_id,)):
         if files := pairs(db, _FILES, (page["document_id"],)):
-            return {**page, "file_id": next(iter(files)), "paths": tuple(files.values())}
+            blocks = rows(db, _BLOCKS, (page["attempt_id"],))
+            return {**page, "file_id": next(iter(files)), "paths": tuple(files.values()), "blocks": blocks}
     return None
 
 
@@ -203,4 +204,5 @@ FROM pages p JOIN documents d ON d.id = p.document_id
 LEFT JOIN attempts a ON a.id = p.current_attempt_id LEFT JOIN corrections c ON c.id = p.correction_id
 WHERE p.id = ? AND p.asked
 """
+_BLOCKS = "SELECT * FROM blocks WHERE attempt_id = ? AND x0_px IS NOT NULL ORDER BY block_index"
 _FILES = "SELECT id, path FROM listed_files WHERE document_id = ? ORDER BY status = 'missing', path LIMIT 20"

@@ -180,6 +180,7 @@ const KEYS = {
   "/": () => byId("q").select(),
   t: () => showTab(markdown.hidden ? "markdown" : "text"),
   b: () => follow("boxes"),
+  o: () => follow("order"),
   k: () => follow("colours"),
   z: () => enlarge(),
   c: () => copy(),
@@ -214,6 +215,7 @@ byId("help-button").addEventListener("click", () => byId("help").showModal());
 if (sheet) {
   bindSwitch("colours", (isOn) => text.classList.toggle("coloured", isOn));
   bindSwitch("boxes", (isOn) => sheet.classList.toggle("boxed", isOn));
+  bindSwitch("order", (isOn) => sheet.classList.toggle("ordered", isOn));
   byId("text-tab").addEventListener("click", () => showTab("text"));
   byId("markdown-tab").addEventListener("click", () => showTab("markdown"));
   byId("copy").addEventListener("click", copy);

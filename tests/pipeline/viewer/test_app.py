@@ -86,6 +86,20 @@ def test_a_page_shows_its_words_with_boxes_and_confidence(client: TestClient) ->
     assert 'href="/look?after=1"' in html
 
 
+def test_a_page_shows_its_blocks_in_order(client: TestClient, shelf: Shelf) -> None:
+    with closing(sqlite3.connect(shelf.database)) as db, db:
+        for at, (label, x0) in enumerate([("sub_title", 80), ("<b>", 90), ("text", None)]):
+            box = (None,) * 4 if x0 is None else (x0, 100, x0 + 200, 130)
+            db.execute("INSERT INTO blocks VALUES (1, ?, ?, ?, ?, ?, ?, 'x', NULL)", (at, label, *box))
+    (drawn,) = re.findall(
+        r'<svg class="order" viewBox="0 0 600 800".*?</svg>', client.get("/page/1").text, re.DOTALL
+    )
+    assert '<g class="heading"><path d="M80 100H280V130H80Z"/>' in drawn
+    assert re.findall(r"<text [^>]*>([^<]*)</text>", drawn) == ["1 sub_title", "2 &lt;b&gt;"]
+    assert "180,115 190,115" in drawn
+    assert '<svg class="order"' not in client.get("/page/2").text
+
+
 def test_a_page_without_text_says_why(client: TestClient) -> None:
     shown = content(client.get("/page/2").text)
     assert "render: timeout: took over 60 s" in shown
