@@ -60,15 +60,14 @@ def process_age_s() -> float:
 
 
 class HostMeter:
-    """Measures the host's use periodically while its block runs. peak: the highest value of each figure."""
+    """Measures the host's use periodically in its block. peak_main_bytes: of this process, peak_bytes: of all."""
 
     def __init__(self, period_s: float = _PERIOD_S) -> None:
         self._period_s = period_s
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="host-meter", daemon=True)
         self.latest = HostUse()
-        self.peak = HostUse()
-        self.peak_bytes = 0
+        self.peak_main_bytes = self.peak_bytes = 0
 
     def __enter__(self) -> "HostMeter":
         self._look()
@@ -88,9 +87,5 @@ class HostMeter:
 
     def _look(self) -> None:
         found = self.latest = host_use()
-        self.peak = HostUse(
-            main_bytes=max(self.peak.main_bytes, found.main_bytes),
-            worker_bytes=max(self.peak.worker_bytes, found.worker_bytes),
-            cpu_s=max(self.peak.cpu_s, found.cpu_s),
-        )
+        self.peak_main_bytes = max(self.peak_main_bytes, found.main_bytes)
         self.peak_bytes = max(self.peak_bytes, found.total_bytes)

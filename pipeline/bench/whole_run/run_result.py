@@ -101,7 +101,7 @@ def _memory(measured: Measured) -> Values:
     gpu = measured.track.gpu.reading() if measured.track.gpu else None
     return {
         "host_peak": measured.host.peak_bytes,
-        "main_peak": measured.host.peak.main_bytes,
+        "main_peak": measured.host.peak_main_bytes,
         "gpu_allocated": torch.cuda.max_memory_allocated(device) if on_cuda else None,
         "gpu_reserved": torch.cuda.max_memory_reserved(device) if on_cuda else None,
         "gpu_used": gpu.peak_memory_bytes if gpu else None,

@@ -28,6 +28,9 @@ from ocr.families.registry import described, family_of
 from ocr.transcript import formats
 from pipeline.config import sources
 from pipeline.config.schema import Config
+from pipeline.reports.progress import Silent
+from pipeline.run.runner import run
+from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.minicpm import tiny_minicpm
@@ -178,6 +181,28 @@ def test_a_models_own_processor_runs_beside_the_encoder(
     assert "aspect ratio" in second["error"]["message"]
     assert first["status"] != "failed" != third["status"]
     assert first["timings"].keys() >= {"prepare", "encode_image"}
+
+
+def test_a_run_that_is_stopped_while_pages_are_prepared_loses_none(
+    docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, stop = Prompting.__call__, Stop()
+
+    def prompting(self: Prompting, views: PageViews, **changes: Any) -> dict[str, torch.Tensor]:
+        stop.request("enough")
+        return real(self, views, **changes)
+
+    pictures = np.random.default_rng(0).integers(0, 256, (2, 70, 90, 3), np.uint8)
+    for number, pixels in enumerate(pictures):
+        Image.fromarray(pixels).save(docs / f"{number}.png")
+    model = published("paddleocr_vl")(tmp_path / "model")
+    config = config_of(model, docs, database)
+    with monkeypatch.context() as patch:
+        patch.setattr(Prompting, "__call__", prompting)
+        assert run(config, Silent(), stop).stopped
+    run_quietly(config)
+    found = {Path(row["path"]).name: row["text"].strip() for row in rows(database)}
+    assert found == {f"{number}.png": read_apart(model, its).strip() for number, its in enumerate(pictures)}
 
 
 def renamed(model: Path, names: dict[int, str]) -> Path:

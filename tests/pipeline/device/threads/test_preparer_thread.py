@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from encoders.views import PageViews
+from pipeline.config.schema import DecodeConfig
+from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preparer_thread import PreparerLoop
 from pipeline.device.tickets import Ticket
 from pipeline.errors import DeviceLostError
 from pipeline.types import PageResult
-from tests.pipeline.device.fakes import rendered
+from tests.pipeline.device.fakes import FakeEncoder, rendered
 from tests.pipeline.runs import WAIT_S, wait_until
 
 VIEW_BYTES = 3 * 4 * 4
@@ -91,6 +93,26 @@ def test_it_is_ahead_by_so_many_bytes_and_no_further() -> None:
     thread.join(WAIT_S)
     assert not thread.is_alive()
     assert flow.loop.meter.use("prepare", 1.0).waiting_output >= 0.05
+
+
+def test_the_next_page_is_prepared_while_one_is_encoded() -> None:
+    """Else the batch of page 0, which waits for that, would never end."""
+    processor = FakeProcessor()
+    flow = Preparing(processor)
+    encoder = FakeEncoder(fault=lambda batch: wait_until(lambda: processor.prepared_numbers == [0, 1]))
+    taken: Any = encoder
+    encoded: Handover[Ticket] = Handover()
+    loop = EncoderLoop(taken, DecodeConfig(), incoming=flow.outgoing, outgoing=encoded, most=1)
+    threads = [flow.start(), threading.Thread(target=loop.run, daemon=True)]
+    threads[1].start()
+    flow.put(0)
+    wait_until(lambda: encoder.batches == [[0]])
+    flow.put(1)
+    flow.incoming.finish()
+    for thread in threads:
+        thread.join(WAIT_S)
+        assert not thread.is_alive()
+    assert [ticket.rendered.page.page_index for ticket in encoded.take(2)] == [0, 1]
 
 
 @pytest.mark.parametrize(("message", "category"), [("a bug", "internal"), ("out of memory", "out_of_memory")])
