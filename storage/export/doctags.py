@@ -5,7 +5,7 @@ A document is in memory whole, as docling-core has it.
 
 import json
 import re
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -57,22 +57,45 @@ def _document(rows: Iterable[StructuredRow]) -> "DoclingDocument | None":
         document = document or DoclingDocument(name=PurePath(row["path"]).name)
         document.add_page(row["page"], Size(width=row["width_px"] or 0, height=row["height_px"] or 0))
         left = list(tables(row["markdown"] or ""))
-        goes_on = row["continues"]
-        for region in regions(row):
+        goes_on, found = row["continues"], regions(row)
+        captions = _captions(found)
+        for at, region in enumerate(found):
+            if at in captions.values():
+                continue
             if goes_on and region.label == "table" and document.tables:
                 if (place := _place(region.box, row["page"], 0)) is not None:
                     document.tables[-1].prov.append(place)
                 goes_on = False
             else:
-                _add(document, region, row["page"], left, row["known_words"])
+                caption = found[captions[at]] if at in captions else None
+                _add(document, region, row["page"], left, row["known_words"], caption)
     return document
 
 
-def _add(document: "DoclingDocument", region: Region, page: int, left: list[Table], words: Set[str]) -> None:
+def _captions(found: Sequence[Region]) -> dict[int, int]:
+    """Returns the figures and tables that have a caption, and where that is: right behind or right before."""
+    own: dict[int, int] = {}
+    for at, region in enumerate(found):
+        if region.label == "table" or not region.lines:
+            beside = (at - 1, at + 1) if region.label == "table" else (at + 1, at - 1)
+            near = [other for other in beside if 0 <= other < len(found) and other not in own.values()]
+            caption = next((other for other in near if _LABELS.get(found[other].label) == "caption"), None)
+            own |= {} if caption is None else {at: caption}
+    return own
+
+
+def _add(
+    document: "DoclingDocument",
+    region: Region,
+    page: int,
+    left: list[Table],
+    words: Set[str],
+    caption: Region | None,
+) -> None:
     """Adds a region. left: the tables of the page that are not added yet; a region of a table takes the next, if that
     is its own: of some tables only the rows are known.
 
-    words: the document's, for those that lines' ends cut.
+    words: the document's, for those that lines' ends cut. caption: of a figure or table.
     """
     from docling_core.types.doc import ContentLayer, DocItemLabel
 
@@ -80,10 +103,11 @@ def _add(document: "DoclingDocument", region: Region, page: int, left: list[Tabl
     text = text if region.label in ("code", "table") else reflowed(text, words)
     place = _place(region.box, page, len(text))
     table = left.pop(0) if region.label == "table" and left and _is_of(left[0], text) else None
+    item = None
     if not region.lines:
-        document.add_picture(prov=place)
+        item = document.add_picture(prov=place)
     elif table is not None:
-        document.add_table(_data(table), prov=place)
+        item = document.add_table(_data(table), prov=place)
     elif region.label in _LEVELS:
         document.add_heading(text.replace("\n", " "), level=_LEVELS[region.label], prov=place)
     elif region.label == "code":
@@ -100,6 +124,12 @@ def _add(document: "DoclingDocument", region: Region, page: int, left: list[Tabl
         label = _LABELS.get(region.label, "text")
         layer = ContentLayer.FURNITURE if label.startswith("page_") else None
         document.add_text(DocItemLabel(label), text, prov=place, content_layer=layer)
+    if caption is not None:
+        said = " ".join(line.text for line in caption.lines)
+        where = _place(caption.box, page, len(said))
+        written = document.add_text(DocItemLabel.CAPTION, said, prov=where, parent=item)
+        if item is not None:
+            item.captions.append(written.get_ref())
 
 
 def _place(box: BoxPx | None, page: int, length: int) -> Any:

@@ -56,7 +56,7 @@ def placed(row: PageRow, place: Place | None) -> tuple[str, dict[str, Shown]]:
 
     place: None has none drawn, and leaves the markdown as it is.
     """
-    markdown = row["markdown"] or row["text"] or ""
+    markdown = (row["text"] if row["markdown"] is None else row["markdown"]) or ""
     if place is None:
         return markdown, {}
     markdown, figures = _located(row, markdown)

@@ -4,14 +4,17 @@ It runs nothing and loads nothing: storage/export/rendering.py escapes what docu
 Content-Security-Policy forbids the rest.
 """
 
+import re
 from collections.abc import Iterable
 from html import escape
 from typing import TextIO
 
 from storage.export.figures import Place, placed
+from storage.export.joined import marked, without_notes
+from storage.export.outline import letters
 from storage.export.reflow import reflowed
 from storage.export.rendering import Show, rendered
-from storage.export.structure import StructuredRow
+from storage.export.structure import StructuredRow, parted
 from storage.export.templated import written
 from storage.types import WordRow
 
@@ -19,6 +22,9 @@ from storage.types import WordRow
 DOUBTFUL_BELOW = 0.5
 # How far a word of the markdown is looked for in the text, which lacks marks and may lack what only markdown has.
 _REACH = 12
+_FIGURE = re.compile(r'<p>(<img src="[^"]*" alt="([^"]*)">)</p>\n<p>(.*?)</p>', re.DOTALL)
+# As `without_notes` writes them: with the number of the page, and their own.
+_NOTE, _REFERENCE = re.compile(r"<p>\[\^(\d+-(\w+))\]: "), re.compile(r"\[\^(\d+-(\w+))\]")
 
 
 def write(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = None) -> None:
@@ -31,8 +37,17 @@ def write(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = N
 
 def _body(row: StructuredRow, place: Place | None) -> str:
     body, figures = placed(row, place)
-    body = reflowed(body, row["known_words"])
-    return rendered(body.strip("\n"), _marker(row["shown_words"]), figures)
+    parts, notes = without_notes(list(parted(reflowed(body, row["known_words"]))), row["page"])
+    body = rendered("\n\n".join([*map(marked, parts), *notes]), _marker(row["shown_words"]), figures)
+    body = _NOTE.sub(r'<p class="footnote" id="note-\1"><sup>\2</sup> ', _FIGURE.sub(_captioned, body))
+    return _REFERENCE.sub(r'<sup><a href="#note-\1">\2</a></sup>', body)
+
+
+def _captioned(found: re.Match[str]) -> str:
+    """Returns a figure with the paragraph after it as its caption, where that is what the figure is called."""
+    figure, name, paragraph = found.groups()
+    is_caption = letters(name) == letters(paragraph)
+    return f"<figure>{figure}<figcaption>{paragraph}</figcaption></figure>" if is_caption else found[0]
 
 
 def _marker(words: list[WordRow]) -> Show:

@@ -60,8 +60,8 @@ class _Flow:
     def page(self, page: PageBody) -> Iterator[str]:
         """Yields what is done by then: all but the end of the page."""
         self._words = page.known_words
-        parts, notes = _without_notes(list(parted(page.markdown)), page.number)
-        made = [self._mended(_marked(part)) for part in _columns_joined(parts)]
+        parts, notes = without_notes(list(parted(page.markdown)), page.number)
+        made = [self._mended(marked(part)) for part in _columns_joined(parts)]
         mark = f"<!-- {page.mark} -->"
         comments = [furniture_comment(part) for part in page.furniture]
         if self._open and made and _goes_on(self._open[0], made[0]):
@@ -117,7 +117,7 @@ def _goes_on(first: str, second: str) -> bool:
     return is_prose(last) and is_prose(next_)
 
 
-def _marked(part: str) -> str:
+def marked(part: str) -> str:
     """Returns a paragraph with bullets as a list, and a caption emphasised."""
     if FENCE.match(part):
         return part
@@ -126,7 +126,7 @@ def _marked(part: str) -> str:
     return _BULLET.sub("- ", part)
 
 
-def _without_notes(parts: list[str], page: int) -> tuple[list[str], list[str]]:
+def without_notes(parts: list[str], page: int) -> tuple[list[str], list[str]]:
     """Returns the paragraphs of a page with references to its footnotes, and the footnotes."""
     kept, notes = list(parts), list[str]()
     while len(kept) > 1 and (note := _NOTE.fullmatch(kept[-1])) is not None:

@@ -49,6 +49,55 @@ def test_doctags_have_texts_places_and_tables() -> None:
     assert tags.count("<page_break>") == 1
 
 
+def test_a_table_that_goes_on_is_one_item_with_both_places() -> None:
+    head, block = (
+        "| a | b |\n| --- | --- |\n",
+        BlockRow(label="table", box=(10, 20, 300, 400), text="", confidence=None, source="ocr"),
+    )
+    rows = [
+        a_row(f"a b\n{at} 2", at, markdown=f"{head}| {at} | 2 |", blocks=[{**block, "text": f"a b\n{at} 2"}])
+        for at in (1, 2, 3)
+    ]
+    document = docling.DoclingDocument.model_validate_json(written("docling", *rows))
+    (table,) = document.tables
+    assert [place.page_no for place in table.prov] == [1, 2, 3]
+    assert [[cell.text for cell in row] for row in table.data.grid] == [
+        ["a", "b"],
+        ["1", "2"],
+        ["2", "2"],
+        ["3", "2"],
+    ]
+    assert written("doctags", *rows).count("<ched>a") == 1
+
+
+def test_furniture_and_captions_are_told() -> None:
+    def page(number: int) -> PageRow:
+        kinds = [
+            ("text", "The harbour"), ("image", ""), ("figure_caption", f"Figure {number}: A boat"),
+            ("table_caption", "Table 1"), ("table", "a b\none"), ("text", str(number)),
+        ]  # fmt: skip
+        blocks = [
+            BlockRow(
+                label=label, box=(10, 100 * at, 300, 100 * at + 90), text=text, confidence=None, source="ocr"
+            )
+            for at, (label, text) in enumerate(kinds, 1)
+        ]
+        text = "\n\n".join(text for _, text in kinds if text)
+        return a_row(text, number, markdown=text.replace("a b\none", TABLE), blocks=blocks)
+
+    document = docling.DoclingDocument.model_validate_json(written("docling", *map(page, (1, 2, 3))))
+    layers = {item.text: item.content_layer.value for item in document.texts}
+    assert (layers["The harbour"], layers["2"], layers["Table 1"]) == ("furniture", "furniture", "body")
+    assert [item.caption_text(document) for item in document.pictures] == [
+        f"Figure {n}: A boat" for n in (1, 2, 3)
+    ]
+    assert [item.caption_text(document) for item in document.tables] == ["Table 1"] * 3
+    tags = written("doctags", *map(page, (1, 2, 3)))
+    assert tags.count("<caption>") == 6
+    assert "<page_header>" in tags
+    assert tags.count("Figure 2: A boat") == 1
+
+
 def test_rows_without_cells_take_no_other_tables_cells() -> None:
     texts = ("Adder 9\nViper 4", "a b\none")
     blocks = [

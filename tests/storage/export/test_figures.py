@@ -127,6 +127,24 @@ def test_a_figure_is_within_the_html_once() -> None:
     assert found.count("base64,AAAA") == 2  # the second as text
 
 
+def test_a_figure_has_the_caption_behind_it() -> None:
+    row = page_of(
+        '![](images/3_0.jpg)\n\nFigure 1. A "b"\n\n![](images/3_1.jpg)\n\nA text.',
+        *(
+            block("image"),
+            block("image_caption", 'Figure 1. A "b"'),
+            block("image"),
+            block("text", "A text."),
+        ),
+    )
+    stream = io.StringIO()
+    html.write(as_structured(row), stream, lambda *_: 2 * ["data:image/jpeg;base64,AAAA"])
+    found = stream.getvalue()
+    assert found.count("<figcaption>") == 1
+    assert "<figcaption><em>Figure 1. A &quot;b&quot;</em></figcaption></figure>" in found
+    assert "<p>A text.</p>" in found
+
+
 def test_without_a_drawer_the_markdown_stays() -> None:
     row = page_of("![](images/3_0.jpg)\n\none", block("image"), block("text", "one"), block("figure"))
     assert placed(row, None) == ("![](images/3_0.jpg)\n\none", {})

@@ -8,7 +8,7 @@ import pytest
 
 from storage.export import html
 from storage.export.rendering import rendered
-from storage.export.rows import PageRow
+from storage.export.rows import BlockRow, PageRow
 from tests.effort import effort
 from tests.storage.export.page_rows import a_failure, a_row, as_structured, word
 
@@ -113,6 +113,35 @@ def test_the_doubtful_one_of_equal_words_is_marked() -> None:
 )
 def test_it_is_quick_on_any_page(piece: str) -> None:
     assert effort(lambda: rendered(piece * 1_000)) < 400
+
+
+def test_lists_have_items_and_footnotes_are_linked() -> None:
+    made = written(a_row("As was said.1 More.\n\n• one\n• two\n\n1 By somebody.\n\n[^9-9]: is text", 4))
+    assert "<ul>\n<li>one</li>\n<li>two</li>\n</ul>" in made
+    made = written(a_row("As was said.1 More.\n\n1 By <somebody>.", 4))
+    assert 'said.<sup><a href="#note-4-1">1</a></sup> More.' in made
+    assert '<p class="footnote" id="note-4-1"><sup>1</sup> By &lt;somebody&gt;.</p>' in made
+
+
+def test_furniture_is_small_print_and_a_table_that_goes_on_is_whole() -> None:
+    head = "| Name | Sum |\n| --- | --- |\n"
+    pages = [a_row(f"{head}| oak | {at} |\n\nPage {at}", at) for at in (1, 2)]
+    made = written(*pages)
+    assert made.count("<table>") == made.count("<thead>") == 1
+    assert '<p class="furniture">Page 2</p>' in made
+    assert "The table at the top of this page is part of the one above." in made.partition('id="page-2"')[2]
+
+
+def test_the_marks_of_doubtful_words_go_with_their_table() -> None:
+    head = "| Name | Sum |\n| --- | --- |\n"
+    blocks = [BlockRow(label="table", box=None, text="Name\tSum\noak\t1", confidence=None, source="ocr")]
+    words = [word(text, 1, 1, 2, 2, confidence=0.9) for text in ("Name", "Sum", "oak", "1")]
+    sure = a_row(f"{head}| oak | 1 |", 1, blocks=blocks, words=words)
+    doubtful = a_row(
+        f"{head}| elm | 2 |", 2, blocks=[{**blocks[0], "text": "Name\tSum\nelm\t2"}],
+        words=[*words[:2], *(word(text, 1, 1, 2, 2, confidence=0.1) for text in ("elm", "2"))],
+    )  # fmt: skip
+    assert re.findall("<mark[^>]*>([^<]*)</mark>", written(sure, doubtful)) == ["elm", "2"]
 
 
 def test_a_paragraph_is_broken_where_the_reader_s_window_ends_not_where_print_did() -> None:
