@@ -286,32 +286,30 @@ def test_what_a_processor_reads_decides_whether_pages_were_read(
 
 
 @pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
-@pytest.mark.parametrize("form", ["TIFF", "GIF"])
 def test_a_file_of_32_frames_is_one_page_read_as_a_video(
-    name: str, form: str, docs: Path, database: str, tmp_path: Path
+    name: str, docs: Path, database: str, tmp_path: Path
 ) -> None:
     save, _ = MODELS[name]
     model = save(tmp_path / "model")
     greys = np.random.default_rng(0).integers(0, 256, (32, 30, 40), np.uint8)
     first, *rest = [Image.fromarray(frame) for frame in greys]
-    file = docs / f"a.{form.lower()}"
-    first.save(file, format=form, save_all=True, append_images=rest)
     Image.fromarray(greys[0]).save(docs / "single.png")
     config = config_of(model, docs, database)
     config = changed(config, ingest={"video": True}, decode={"max_tokens": MAX_VIDEO_TOKENS})
-    with Image.open(file) as opened:
-        frames = np.stack([np.asarray(_frame(opened, index)) for index in range(opened.n_frames)])  # type: ignore[attr-defined]
-    assert frames.shape == (32, 30, 40, 3)
+    frames = greys[..., None].repeat(3, -1)
+    for form in ("TIFF", "GIF"):
+        file = docs / f"a.{form.lower()}"
+        first.save(file, format=form, save_all=True, append_images=rest)
+        with Image.open(file) as opened:
+            assert np.array_equal([np.asarray(_frame(opened, index)) for index in range(32)], frames)
 
-    assert sum(run_quietly(config).pages.values()) == 2
+    assert sum(run_quietly(config).pages.values()) == 3
 
-    found = {Path(row["path"]).name: row for row in rows(database)}
-    assert found[file.name]["text"].strip() == read_apart(model, frames, max_tokens=MAX_VIDEO_TOKENS).strip()
-    assert (
-        found["single.png"]["text"].strip()
-        == read_apart(model, frames[0], max_tokens=MAX_VIDEO_TOKENS).strip()
-    )
-    assert found[file.name]["text"] != found["single.png"]["text"]
+    found = {Path(row["path"]).name: row["text"].strip() for row in rows(database)}
+    as_video = read_apart(model, frames, max_tokens=MAX_VIDEO_TOKENS).strip()
+    as_page = read_apart(model, frames[0], max_tokens=MAX_VIDEO_TOKENS).strip()
+    assert found == {"a.tiff": as_video, "a.gif": as_video, "single.png": as_page}
+    assert "" != as_video != as_page
 
 
 @pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
@@ -319,11 +317,11 @@ def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
     name: str, docs: Path, database: str, tmp_path: Path
 ) -> None:
     model = MODELS[name][0](tmp_path / "model")
-    frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
+    frames = np.random.default_rng(0).integers(0, 256, (16, 30, 40, 3), np.uint8)
     file = save_video(docs / "a.mp4", frames)
     folder = save_frames(docs / "clips" / "b", frames)
     (folder / "notes.txt").write_text("no frame")
-    config = changed(config_of(model, docs, database), decode={"max_tokens": MAX_VIDEO_TOKENS})
+    config = changed(config_of(model, docs, database), decode={"max_tokens": 200})
     as_videos = changed(config, ingest={"video": True, "video_folders": ["clips/*"]})
 
     summary = run_quietly(as_videos)
@@ -331,18 +329,18 @@ def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
     assert sum(summary.pages.values()) == 2
     assert summary.documents == {"ok": 2, "skipped": 1}
     found = {Path(row["path"]).name: row for row in rows(database)}
-    timing = VideoTiming(rate=8, total=32, indices=family_of(model).video_maker(model).shown(32, 8))  # type: ignore[union-attr]
+    timing = VideoTiming(rate=8, total=16, indices=family_of(model).video_maker(model).shown(16, 8))  # type: ignore[union-attr]
     shown = decoded(file)[list(timing.indices)]
-    assert 4 <= len(shown) < 32
-    assert found["a.mp4"]["text"].strip() == read_apart(model, shown, MAX_VIDEO_TOKENS, timing).strip()
-    assert found["b"]["text"].strip() == read_apart(model, frames, max_tokens=MAX_VIDEO_TOKENS).strip()
+    assert 4 <= len(shown) < 16
+    assert found["a.mp4"]["text"].strip() == read_apart(model, shown, 200, timing).strip()
+    assert found["b"]["text"].strip() == read_apart(model, frames, max_tokens=200).strip() != ""
     again = sum(run_quietly(as_videos).pages.values())
     assert again == sum(row["status"] == "truncated" for row in found.values())
 
     Image.fromarray(frames[0]).save(folder / "frame7.png")
     assert sum(run_quietly(as_videos).pages.values()) == again + (found["b"]["status"] != "truncated")
     config = changed(config, decode={"max_tokens": MAX_TOKENS})
-    assert sum(run_quietly(config).pages.values()) == 31, "each picture of its own, the first twice; no video"
+    assert sum(run_quietly(config).pages.values()) == 15, "each picture of its own, the first twice; no video"
     with closing(open_for_reading(database)) as db:
         ((status, reason),) = db.execute(
             "SELECT status, reason FROM files WHERE path LIKE '%a.mp4'"

@@ -186,22 +186,14 @@ def test_a_load_that_fails_ends_the_run_with_its_error(config: Config) -> None:
     assert model.decoded() == (0, 0)
 
 
-def test_what_ends_the_decoder_ends_the_encoder_too(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_engine(*_: object) -> None:
-        raise PipelineError("the device is gone")
-
-    monkeypatch.setattr(loading, "open_paged", no_engine)
-    model = PageReader(config, load_model)
-    with pytest.raises(PipelineError, match="the device is gone"):
-        read_with(model, lambda: model.read(rendered(0, SIDE)))
-    assert alive(model) == []
-
-
-def test_what_ends_the_encoder_ends_the_decoder_too(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("owner", "name"), [(loading, "open_paged"), (RunEncoder, "encode_path")])
+def test_what_ends_the_decoder_or_the_encoder_ends_the_other_too(
+    owner: Any, name: str, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lost(*_: object) -> None:
         raise PipelineError("the device is gone")
 
-    monkeypatch.setattr(RunEncoder, "encode_path", lost)
+    monkeypatch.setattr(owner, name, lost)
     model = PageReader(config, load_model)
     with pytest.raises(PipelineError, match="the device is gone"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
