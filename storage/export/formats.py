@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import IO, Any, Literal, TextIO
 
 from sqlite_utils import Database
@@ -70,38 +71,25 @@ def _write_text(rows: Iterable[PageRow], stream: TextIO) -> None:
         stream.write("".join(f"{part}\n" for part in (f"[{reason}]" if reason else "", body) if part))
 
 
+_document = partial(Format, one_file="document", with_words=True)
+_structured = partial(_document, is_structured=True)
 FORMATS = {
     "jsonl": Format(write=_write_jsonl, ending=".jsonl", with_words=True),
     "md": Format(
         write=markdown.write,
-        ending=".md",
         write_document=markdown.write_joined,
+        ending=".md",
         figures="beside",
         is_structured=True,
     ),
     "txt": Format(write=_write_text, ending=".txt"),
-    "html": Format(
-        write=html.write,
-        ending=".html",
-        one_file="document",
-        with_words=True,
-        figures="within",
-        is_structured=True,
-    ),
+    "html": _structured(write=html.write, ending=".html", figures="within"),
     "csv": Format(write=csv_tables.write, ending=".csv"),
     "parquet": Format(write=parquet.write, ending=".parquet", with_words=True, is_binary=True),
-    "doctags": Format(
-        write=doctags.write, ending=".doctags", one_file="document", with_words=True, is_structured=True
-    ),
-    "docling": Format(
-        write=doctags.write_json,
-        ending=".docling.json",
-        one_file="document",
-        with_words=True,
-        is_structured=True,
-    ),
-    "hocr": Format(write=templated.write_hocr, ending=".hocr", one_file="document", with_words=True),
-    "alto": Format(write=templated.write_alto, ending=".alto.xml", one_file="document", with_words=True),
+    "doctags": _structured(write=doctags.write, ending=".doctags"),
+    "docling": _structured(write=doctags.write_json, ending=".docling.json"),
+    "hocr": _document(write=templated.write_hocr, ending=".hocr"),
+    "alto": _document(write=templated.write_alto, ending=".alto.xml"),
     "page": Format(write=templated.write_page, ending=".page.xml", one_file="page", with_words=True),
 }
 

@@ -7,11 +7,10 @@ page; captions are emphasised; bullets become lists. Pages are read as they come
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from storage.export.reflow import CUT, FENCE, is_prose, whole
-from storage.export.structure import parted
+from storage.export.structure import StructuredRow, parted
 
 _NOT_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)]\s|[|<>!$\\]|```|~~~|\[\^|[•◦▪‣·]\s)")
 _ENDS = re.compile(r"[.!?:;…][)\]»”’\"'*_]*(?:\[\^[^\]]+\])?$")
@@ -28,25 +27,14 @@ _NOTE = re.compile(
 _SHORT_LINE = 25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PageBody:
-    """A page. number: its 1-based number. mark: what a comment before it says. markdown: its text, inert.
+def joined(pages: Iterable[StructuredRow], mark_of: Callable[[StructuredRow], str]) -> Iterator[str]:
+    """Yields the paragraphs, tables, lists and comments of a document, in order.
 
-    furniture: what belongs to the page alone. known_words: see storage.export.structure.StructuredRow.
+    pages: with inert markdown. mark_of: returns what the comment before a page says.
     """
-
-    number: int
-    mark: str
-    markdown: str
-    furniture: Sequence[str]
-    known_words: Set[str]
-
-
-def joined(pages: Iterable[PageBody]) -> Iterator[str]:
-    """Yields the paragraphs, tables, lists and comments of a document, in order."""
     flow = _Flow()
     for page in pages:
-        yield from flow.page(page)
+        yield from flow.page(page, f"<!-- {mark_of(page)} -->")
     yield from flow.rest()
 
 
@@ -57,13 +45,12 @@ class _Flow:
         self._words: Set[str] = frozenset()
         self._open: list[str] = []  # a paragraph that may go on, and what floats after it
 
-    def page(self, page: PageBody) -> Iterator[str]:
+    def page(self, page: StructuredRow, mark: str) -> Iterator[str]:
         """Yields what is done by then: all but the end of the page."""
-        self._words = page.known_words
-        parts, notes = without_notes(list(parted(page.markdown)), page.number)
+        self._words = page["known_words"]
+        parts, notes = without_notes(list(parted(page["markdown"] or "")), page["page"])
         made = [self._mended(marked(part)) for part in _columns_joined(parts)]
-        mark = f"<!-- {page.mark} -->"
-        comments = [furniture_comment(part) for part in page.furniture]
+        comments = [furniture_comment(part) for part in page["furniture"]]
         if self._open and made and _goes_on(self._open[0], made[0]):
             self._open[0] = self._mended(f"{self._open[0]} {mark}\n{made.pop(0)}", mark)
             self._open += comments

@@ -13,7 +13,7 @@ from itertools import chain, groupby
 from typing import TextIO
 
 from storage.export.figures import Place, placed, with_urls
-from storage.export.joined import PageBody, furniture_comment, joined
+from storage.export.joined import furniture_comment, joined
 from storage.export.rows import shortfall
 from storage.export.structure import StructuredRow
 from storage.strings.printable import one_line
@@ -35,20 +35,12 @@ def write(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = N
 def write_joined(rows: Iterable[StructuredRow], stream: TextIO, place: Place | None = None) -> None:
     """Writes documents whose pages are joined into one text (storage.export.joined); otherwise as `write`."""
 
-    def bodies(pages: Iterable[StructuredRow]) -> Iterator[PageBody]:
-        for page in pages:
-            body, figures = placed(page, place)
-            yield PageBody(
-                number=page["page"],
-                mark=_comment(page),
-                markdown=with_urls(inert(body), figures),
-                furniture=page["furniture"],
-                known_words=page["known_words"],
-            )
+    def inert_page(page: StructuredRow) -> StructuredRow:
+        body, figures = placed(page, place)
+        return {**page, "markdown": with_urls(inert(body), figures)}
 
     for pages in _documents(rows, stream):
-        for part in joined(bodies(pages)):
-            stream.write(f"\n{part}\n")
+        stream.writelines(f"\n{part}\n" for part in joined(map(inert_page, pages), _comment))
 
 
 def _documents(rows: Iterable[StructuredRow], stream: TextIO) -> Iterator[Iterator[StructuredRow]]:

@@ -16,7 +16,7 @@ from storage.export.rows import BlockRow, PageRow
 from storage.types import WordRow
 
 HEADINGS = {"title": 1, "sub_title": 2}
-DEEPEST = 6
+DEEPEST, RUNNING_HEAD, ENTRY = 6, 0, -1
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})\.?\s+[^\W\d_]")
 _NAMED = re.compile(r"([^\W\d_]{3,})\s+(?:\d{1,3}|[IVXLC]{1,6}|[A-Z])\b")
 _ENTRY = re.compile(r"(.*?\S)\s*(?:(?:[.·…_]\s?){3,}|\t)\s*(?:\d{1,4}|[ivxlc]{1,7})")
@@ -55,7 +55,7 @@ class _Candidate:
 class Outline:
     """The headings of a document. levels: page number -> letters of a heading -> its level, from 1.
 
-    The level 0 is of what looks like a heading and repeats a larger one, as running heads and tables of contents do.
+    RUNNING_HEAD and ENTRY, a line of the contents, are the levels of what repeats a heading and is none.
     """
 
     levels: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
@@ -72,21 +72,22 @@ class Outline:
                 found.append(one)
         listed = Counter(one.page for one in found if one.entry and one.entry in largest)
 
-        def repeats(one: _Candidate) -> bool:
-            is_listed = one.entry in entries or (one.entry in largest and listed[one.page] >= _FEW)
-            return (is_listed and bool(one.entry)) or one.size * _LARGER < largest[one.key]
+        def repeated(one: _Candidate) -> int | None:
+            if one.entry and (one.entry in entries or (one.entry in largest and listed[one.page] >= _FEW)):
+                return ENTRY
+            return RUNNING_HEAD if one.size * _LARGER < largest[one.key] else None
 
-        ranks = _Ranks.of([one for one in found if one.is_heading and one.size > 0 and not repeats(one)])
+        ranks = _Ranks.of([one for one in found if one.is_heading and one.size > 0 and repeated(one) is None])
         levels: defaultdict[int, dict[str, int]] = defaultdict(dict)
         for one in found:
-            if repeats(one):
-                levels[one.page].setdefault(one.key, 0)
+            if (level := repeated(one)) is not None:
+                levels[one.page].setdefault(one.key, level)
             elif one.is_heading or ranks.has(one) or entries.get(one.key, one.page) != one.page:
                 levels[one.page][one.key] = ranks.level(one)
         return cls(levels=dict(levels))
 
     def level(self, page: int, text: str) -> int | None:
-        """Returns the level of a text on a page; 0 for a running head, None for what is no heading."""
+        """Returns the level of a text on a page; None for what is no heading, and repeats none."""
         own = self.levels.get(page)
         return own.get(letters(text)) if own else None
 

@@ -63,10 +63,8 @@ def _edges(parts: Sequence[tuple[str, Seen]]) -> Iterator[_Edge]:
         if "\n" in part or len(part) > _LONG or part.startswith(("![", "<table")):
             return
         text = " ".join(_MARKS.sub(" ", part).split())
-        if (seen.label or "").endswith("caption"):  # its number is its own, and may go with the page's
-            yield _Edge(text.casefold(), (), seen)
-            continue
-        numbers = tuple(_value(number) for number in _NUMBER.findall(text))
+        is_caption = (seen.label or "").endswith("caption")  # its number may go with the page's by chance
+        numbers = () if is_caption else tuple(_value(number) for number in _NUMBER.findall(text))
         yield _Edge(_NUMBER.sub("#", text).casefold(), numbers, seen)
 
 

@@ -14,7 +14,7 @@ from itertools import chain, groupby
 
 from rapidfuzz.distance import Levenshtein
 
-from storage.export.outline import HEADINGS, Outline, block_words, letters, line_height
+from storage.export.outline import HEADINGS, RUNNING_HEAD, Outline, block_words, letters, line_height
 from storage.export.page_furniture import REACH, Edges, Seen, edges, num_furniture
 from storage.export.reflow import FENCE, words_of
 from storage.export.rendering import tables
@@ -76,7 +76,7 @@ class _Page:
             letters(block["text"]): Seen(
                 label=block["label"],
                 height=line_height(block, words) / width,
-                is_repeated=outline.level(row["page"], block["text"]) == 0,
+                is_repeated=outline.level(row["page"], block["text"]) == RUNNING_HEAD,
             )
             for block, words in zip(row["blocks"], block_words(row), strict=True)
         }
@@ -176,7 +176,7 @@ def _with_levels(page: _Page, outline: Outline) -> _Page:
     for block in row["blocks"]:
         level = outline.level(number, block["text"]) if block["label"] in (*HEADINGS, "text") else None
         level = HEADINGS.get(block["label"]) if level is None else level
-        label = block["label"] if level is None else f"heading_{level}" if level else "text"
+        label = block["label"] if level is None else f"heading_{level}" if level > 0 else "text"
         blocks.append({**block, "label": label})
     page.row = {**row, "blocks": blocks}
     page.parts = [part if FENCE.match(part) else _levelled(part, number, outline) for part in page.parts]
@@ -184,10 +184,11 @@ def _with_levels(page: _Page, outline: Outline) -> _Page:
 
 
 def _levelled(part: str, page: int, outline: Outline) -> str:
-    if (level := outline.level(page, part)) is not None:
+    level = outline.level(page, part)
+    if level is not None and (level > 0 or part.startswith("#")):
         text = " ".join(_SIGN.sub("", part, count=1).split())
         text = text[2:-2] if text.startswith("**") and text.find("**", 2) == len(text) - 2 else text
-        return f"{'#' * level} {text}" if level else text
+        return f"{'#' * level} {text}" if level > 0 else text
     if not part.startswith("#"):
         return part
     lines = part.split("\n")

@@ -9,6 +9,7 @@ from storage.export.rows import BlockRow, PageRow
 from tests.storage.export.page_rows import a_failure, a_letter, a_row, as_structured
 
 docling = pytest.importorskip("docling_core.types.doc")
+BOATS = ("", "A boat", "A barge", "A raft")
 TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></table>"
 
 
@@ -73,7 +74,7 @@ def test_a_table_that_goes_on_is_one_item_with_both_places() -> None:
 def test_furniture_and_captions_are_told() -> None:
     def page(number: int) -> PageRow:
         kinds = [
-            ("text", "The harbour"), ("image", ""), ("figure_caption", f"Figure {number}: A boat"),
+            ("text", "The harbour"), ("image", ""), ("figure_caption", f"Figure {number}: {BOATS[number]}"),
             ("table_caption", "Table 1"), ("table", "a b\none"), ("text", str(number)),
         ]  # fmt: skip
         blocks = [
@@ -89,13 +90,13 @@ def test_furniture_and_captions_are_told() -> None:
     layers = {item.text: item.content_layer.value for item in document.texts}
     assert (layers["The harbour"], layers["2"], layers["Table 1"]) == ("furniture", "furniture", "body")
     assert [item.caption_text(document) for item in document.pictures] == [
-        f"Figure {n}: A boat" for n in (1, 2, 3)
+        f"Figure {n}: {BOATS[n]}" for n in (1, 2, 3)
     ]
     assert [item.caption_text(document) for item in document.tables] == ["Table 1"] * 3
     tags = written("doctags", *map(page, (1, 2, 3)))
     assert tags.count("<caption>") == 6
     assert "<page_header>" in tags
-    assert tags.count("Figure 2: A boat") == 1
+    assert tags.count("Figure 2: A barge") == 1
 
 
 def test_rows_without_cells_take_no_other_tables_cells() -> None:

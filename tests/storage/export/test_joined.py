@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.export.joined import PageBody, joined
+from storage.export.joined import joined
 from storage.export.outline import Outline
 from storage.export.rows import PageRow
 from storage.export.structure import structured
@@ -14,19 +14,11 @@ from tests.storage.export.page_rows import a_row
 
 
 def text(*pages: str) -> str:
-    rows = (a_row(page, number) for number, page in enumerate(pages, 1))
-    return "\n\n".join(joined(bodies(rows)))
+    return "\n\n".join(as_one(a_row(page, number) for number, page in enumerate(pages, 1)))
 
 
-def bodies(rows: Iterable[PageRow]) -> Iterator[PageBody]:
-    for row in structured(rows, lambda _: Outline()):
-        yield PageBody(
-            number=row["page"],
-            mark=f"page {row['page']}",
-            markdown=row["markdown"] or "",
-            furniture=row["furniture"],
-            known_words=row["known_words"],
-        )
+def as_one(rows: Iterable[PageRow]) -> Iterator[str]:
+    return joined(structured(rows, lambda _: Outline()), lambda row: f"page {row['page']}")
 
 
 def test_a_paragraph_goes_on_across_a_page_and_its_number() -> None:
@@ -136,7 +128,7 @@ def test_pages_are_taken_as_they_are_needed() -> None:
             taken += 1
             yield a_row(f"Page {taken}.", taken)
 
-    flow = joined(bodies(endless()))
+    flow = as_one(endless())
     for _ in range(20):
         next(flow)
     assert taken < 40

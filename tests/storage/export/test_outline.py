@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.export.outline import Outline, letters
+from storage.export.outline import ENTRY, RUNNING_HEAD, Outline, letters
 from storage.export.rows import BlockRow, PageRow
 from tests.storage.export.page_rows import a_row
 
@@ -75,7 +75,7 @@ def test_a_running_head_is_no_heading() -> None:
         ]
     )
     assert outline.level(1, "The harbour") == 1
-    assert outline.level(2, "The harbour") == 0
+    assert outline.level(2, "The harbour") == RUNNING_HEAD
     assert outline.level(2, "Boats") == 2
 
 
@@ -91,7 +91,7 @@ def test_contents_agree_with_the_headings() -> None:
         page(2, ("sub_title", "Boats", 40)),
         page(3, ("text", "Nets", 20), ("text", "Ropes", 20)),
     )
-    assert found == {"Contents": 1, "Boats . . . . . 2": 0, "Boats": 1, "Nets": 2}
+    assert found == {"Contents": 1, "Boats . . . . . 2": ENTRY, "Boats": 1, "Nets": 2}
 
 
 def test_contents_without_dots_are_known_by_the_headings_they_name() -> None:
@@ -99,7 +99,7 @@ def test_contents_without_dots_are_known_by_the_headings_they_name() -> None:
     entries = [("sub_title", f"{name} {number}", 22) for number, name in enumerate(names, 2)]
     headings = [page(number, ("sub_title", name, 40)) for number, name in enumerate(names, 2)]
     found = levels(page(1, *entries), *headings)
-    assert found == {"Boats 2": 0, "Nets 3": 0, "Ropes 4": 0, "Boats": 1, "Nets": 1, "Ropes": 1}
+    assert found == {"Boats 2": ENTRY, "Nets 3": ENTRY, "Ropes 4": ENTRY, "Boats": 1, "Nets": 1, "Ropes": 1}
 
 
 def test_scans_of_several_sizes_are_measured_by_their_text() -> None:

@@ -120,6 +120,24 @@ def test_a_title_that_later_pages_repeat_stays() -> None:
     assert [row["furniture"] for row in found] == [[], ["The book"], ["The book"]]
 
 
+def test_lines_of_the_contents_are_text_and_stay() -> None:
+    names = ["1 Boats", "2 Nets", "3 Ropes"]
+    entries = [block("sub_title", f"{name} {number}") for number, name in enumerate(names, 2)]
+    contents = a_row("\n\n".join(f"## {one['text']}" for one in entries), 1, blocks=entries)
+    pages = [
+        a_row(
+            f"# {name}\n\nA text {'abcd'[number - 1]}.",
+            number,
+            blocks=[{**block("title", name), "box": (9, 9, 99, 159)}],
+        )
+        for number, name in enumerate(names, 2)
+    ]
+    found = as_structured(contents, *pages)
+    assert (found[0]["markdown"], found[0]["furniture"]) == ("1 Boats 2\n\n2 Nets 3\n\n3 Ropes 4", [])
+    assert [one["label"] for one in found[0]["blocks"]] == ["text"] * 3
+    assert found[1]["markdown"] == "# 1 Boats\n\nA text b."
+
+
 def test_one_table_over_many_pages_is_not_held_for_ever() -> None:
     taken = 0
 
