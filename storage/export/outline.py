@@ -111,7 +111,7 @@ def _candidates(row: PageRow, entries: dict[str, int], headings: Container[str])
         (block, line_height(block, words))
         for block, words in zip(row["blocks"], block_words(row), strict=True)
     ]
-    body = _body([(height, len(block["text"])) for block, height in blocks if block["label"] == "text"])
+    body = body_height([(height, len(block["text"])) for block, height in blocks if block["label"] == "text"])
     dpi = row["dpi"]
     scale = 72 / dpi if dpi else _POINTS / body if body else 0.0
     for block, height in blocks:
@@ -158,7 +158,7 @@ def line_height(block: BlockRow, words: Sequence[WordRow]) -> float:
     return 0.0 if box is None else (box[3] - box[1]) / (1 + _LINE_PITCH * (num_lines - 1))
 
 
-def _body(heights: Iterable[tuple[float, int]]) -> float:
+def body_height(heights: Iterable[tuple[float, int]]) -> float:
     """Returns the height of most of a page's text. heights: with the number of characters of each."""
     ordered = sorted(heights)
     half = sum(length for _, length in ordered) / 2

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 # Most pages apart, so that heads of left and of right pages count, and those of a chapter.
 REACH = 6
-_DEEP, _LONG, _LARGER = 2, 200, 1.3
+_DEEP, _LONG, LARGER = 2, 200, 1.3
 _MARKS = re.compile(r"[#*_>|]+|</?[a-z][^<>]{0,40}>")
 _NUMBER = re.compile(r"(?<![^\W_])(?:\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7})(?![^\W_])")
 _DASHES = r"[-–—\s\[\]().|]*"
@@ -18,11 +18,12 @@ _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 class Seen:
     """How a paragraph looks. label: of its block, None if unknown. height: of its lines, of the page's width; or 0.
 
-    is_repeated: it repeats a heading of the document, smaller.
+    is_large: its type is larger than that of the text. is_repeated: it repeats a heading of the document, smaller.
     """
 
     label: str | None = None
     height: float = 0.0
+    is_large: bool = False
     is_repeated: bool = False
 
 
@@ -63,9 +64,10 @@ def _edges(parts: Sequence[tuple[str, Seen]]) -> Iterator[_Edge]:
         if "\n" in part or len(part) > _LONG or part.startswith(("![", "<table")):
             return
         text = " ".join(_MARKS.sub(" ", part).split())
-        is_caption = (seen.label or "").endswith("caption")  # its number may go with the page's by chance
-        numbers = () if is_caption else tuple(_value(number) for number in _NUMBER.findall(text))
-        yield _Edge(_NUMBER.sub("#", text).casefold(), numbers, seen)
+        # Numbers of captions and of chapters may go with the pages' by chance.
+        has_own = seen.is_large or (seen.label or "").endswith("caption")
+        numbers = () if has_own else tuple(_value(number) for number in _NUMBER.findall(text))
+        yield _Edge((text if seen.is_large else _NUMBER.sub("#", text)).casefold(), numbers, seen)
 
 
 def _count(edge: Sequence[_Edge], others: Sequence[tuple[int, Sequence[_Edge]]]) -> int:
@@ -82,7 +84,7 @@ def _recurs(one: _Edge, others: Sequence[tuple[int, Sequence[_Edge]]]) -> bool:
         return False
     if one.seen.is_repeated or (one.seen.label == "page_number" and _ALONE.fullmatch(one.key)):
         return True
-    height = one.seen.height / _LARGER  # what is printed larger than it recurs is a title
+    height = one.seen.height / LARGER  # what is printed larger than it recurs is a title
     same = [
         (apart, other)
         for apart, its in others

@@ -14,8 +14,16 @@ from itertools import chain, groupby
 
 from rapidfuzz.distance import Levenshtein
 
-from storage.export.outline import HEADINGS, RUNNING_HEAD, Outline, block_words, letters, line_height
-from storage.export.page_furniture import REACH, Edges, Seen, edges, num_furniture
+from storage.export.outline import (
+    HEADINGS,
+    RUNNING_HEAD,
+    Outline,
+    block_words,
+    body_height,
+    letters,
+    line_height,
+)
+from storage.export.page_furniture import LARGER, REACH, Edges, Seen, edges, num_furniture
 from storage.export.reflow import FENCE, words_of
 from storage.export.rendering import tables
 from storage.export.rows import BlockRow, PageRow
@@ -72,13 +80,18 @@ class _Page:
     @classmethod
     def of(cls, row: PageRow, outline: Outline) -> "_Page":
         width = row["width_px"] or 1
+        lines = zip(row["blocks"], block_words(row), strict=True)
+        heights = [line_height(block, words) for block, words in lines]
+        lengths = (len(block["text"]) for block in row["blocks"])
+        large = LARGER * body_height(zip(heights, lengths, strict=True))
         seen = {
             letters(block["text"]): Seen(
                 label=block["label"],
-                height=line_height(block, words) / width,
+                height=height / width,
+                is_large=height > large,
                 is_repeated=outline.level(row["page"], block["text"]) == RUNNING_HEAD,
             )
-            for block, words in zip(row["blocks"], block_words(row), strict=True)
+            for block, height in zip(row["blocks"], heights, strict=True)
         }
         return cls(row=row, parts=list(parted(row["markdown"] or row["text"] or "")), seen=seen)
 

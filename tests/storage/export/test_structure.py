@@ -120,6 +120,15 @@ def test_a_title_that_later_pages_repeat_stays() -> None:
     assert [row["furniture"] for row in found] == [[], ["The book"], ["The book"]]
 
 
+def test_chapters_of_a_page_each_are_no_running_heads() -> None:
+    def page(number: int) -> PageRow:
+        text = f"A text of some length that is long enough {'abcd'[number]}."
+        blocks = [{**block("title", f"Chapter {number}"), "box": (9, 9, 99, 159)}, block("text", text)]
+        return a_row(f"# Chapter {number}\n\n{text}", number, blocks=blocks)
+
+    assert [row["furniture"] for row in as_structured(*map(page, (1, 2, 3)))] == [[], [], []]
+
+
 def test_lines_of_the_contents_are_text_and_stay() -> None:
     names = ["1 Boats", "2 Nets", "3 Ropes"]
     entries = [block("sub_title", f"{name} {number}") for number, name in enumerate(names, 2)]
