@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from encoders.graphs.settings import GraphSettings
 from ocr.model_files.locate import LINES, find_directory
@@ -17,11 +18,20 @@ from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.startup import loading
 from pipeline.errors import ConfigError
-from pipeline.types import PageResult
+from pipeline.types import PageResult, RenderedPage
 from tests.pipeline.runs import WAIT_S
 from tests.pipeline.stages.test_read_lines import LETTER, rendered
 
 FOLDER = find_directory("small") / LINES
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> RenderedPage:
+    """The head of a letter: processes on the CPU are slow."""
+    path = tmp_path_factory.mktemp("page") / "head.png"
+    with Image.open(LETTER) as letter:
+        letter.crop((0, 0, letter.width, letter.height // 3)).save(path)
+    return rendered(path)
 
 
 @pytest.fixture
@@ -31,10 +41,14 @@ def readers() -> Iterator[LineReaders]:
     found.close()
 
 
-def test_pages_are_read_as_without_it_and_counted(readers: LineReaders) -> None:
-    page = rendered(LETTER)
+def test_pages_are_read_as_without_it_and_counted_and_one_that_cannot_be_run_costs_no_other(
+    readers: LineReaders, page: RenderedPage
+) -> None:
+    bad = readers.read(replace(page, grey=np.zeros((0, 0), np.uint8)))
     reading = [readers.read(page) for _ in range(4)]
     results = [read.result(WAIT_S) for read in reading]
+    assert bad.result(WAIT_S).status == "failed"
+    assert {result.status for result in results} == {"ok"}
     alone = LineReaders(FOLDER, 1, None)
     expected = alone.read(page).result(WAIT_S)
     alone.close()
@@ -50,9 +64,8 @@ def test_pages_are_read_as_without_it_and_counted(readers: LineReaders) -> None:
 
 
 def test_without_its_process_pages_are_read_all_the_same(
-    readers: LineReaders, caplog: pytest.LogCaptureFixture
+    readers: LineReaders, page: RenderedPage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    page = rendered(LETTER)
     first = readers.read(page).result(WAIT_S)
     [device] = readers.devices
     assert device._process is not None
@@ -65,22 +78,14 @@ def test_without_its_process_pages_are_read_all_the_same(
     assert "lines are read without it from here on" in caplog.text
 
 
-def test_images_that_cannot_be_run_cost_nobody_else(readers: LineReaders) -> None:
-    page = rendered(LETTER)
-    bad = readers.read(replace(page, grey=np.zeros((0, 0), np.uint8)))
-    assert readers.read(page).result(WAIT_S).status == "ok"
-    assert bad.result(WAIT_S).status == "failed"
-
-
 WITHOUT_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a CUDA device")
 
 
-def test_a_few_pages_wake_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_few_pages_wake_no_gpu(page: RenderedPage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Later ones are read without it until it is ready."""
     monkeypatch.setattr(line_readers, "_FEW_PAGES", 1)
     device = LineDevice(FOLDER, "auto", GraphSettings(max_items=256))
     readers = LineReaders(FOLDER, 1, None, devices=[device])
-    page = rendered(LETTER)
     expected = readers.read(page).result(WAIT_S).parsed
     assert device._process is None
     assert readers.read(page).result(WAIT_S).parsed == expected
@@ -101,10 +106,9 @@ def optional(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("optional")
-def test_pages_go_over_to_it_once_it_serves() -> None:
+def test_pages_go_over_to_it_once_it_serves(page: RenderedPage) -> None:
     device = LineDevice(FOLDER, "cpu", GraphSettings(max_items=256))
     readers = LineReaders(FOLDER, 1, None, devices=[device])
-    page = rendered(LETTER)
     first = readers.read(page).result(WAIT_S).parsed
     device._loading.result(WAIT_S)
     second = readers.read(page).result(WAIT_S).parsed
@@ -118,11 +122,10 @@ def test_pages_go_over_to_it_once_it_serves() -> None:
 
 @pytest.mark.usefixtures("optional")
 def test_pages_go_to_all_devices_in_turn_and_to_the_others_once_one_has_died(
-    caplog: pytest.LogCaptureFixture,
+    page: RenderedPage, caplog: pytest.LogCaptureFixture
 ) -> None:
     devices = [LineDevice(FOLDER, "cpu", GraphSettings(max_items=256)) for _ in range(2)]
     readers = LineReaders(FOLDER, 2, None, devices=devices)
-    page = rendered(LETTER)
     expected = _text(readers.read(page))
     for device in devices:
         device._loading.result(WAIT_S)

@@ -307,10 +307,11 @@ def test_a_file_that_cannot_be_taken_apart_has_no_layer() -> None:
 def test_no_text_of_a_long_page_is_cut_off() -> None:
     """Of a page of the web that was printed to one page; drawn as a whole, its letters are too small to be compared."""
     document = pymupdf.open()
-    page = document.new_page(width=600, height=14_000)
+    shape = document.new_page(width=600, height=14_000).new_shape()
     for number in range(1100):
         text = f"{number:04} of the log that was kept of wind and tide on the quay, and of bread"
-        page.insert_text((40, 40 + 12 * number), text, fontsize=9)
+        shape.insert_text((40, 40 + 12 * number), text, fontsize=9)
+    shape.commit()
     layer = judged(document, 0, 72.0, seen=SeenFonts())
     assert layer is not None
     assert layer.is_trustworthy
