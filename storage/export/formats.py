@@ -103,6 +103,5 @@ def export(db: Database, form: Format, stream: IO[Any], selection: Selection | N
 
 def _outline(db: Database, row: PageRow) -> Outline:
     """Returns the outline of the document that a page is of, all of whose pages are looked at."""
-    whole = Selection(path=row["path"], superseded=row["superseded"])
-    rows = export_rows(db, whole, with_words=True)
+    rows = export_rows(db, Selection(path=row["path"], superseded=row["superseded"]), with_words=True)
     return Outline.of(other for other in rows if other["sha256"] == row["sha256"])

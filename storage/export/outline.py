@@ -23,7 +23,7 @@ _ENTRY = re.compile(r"(.*?\S)\s*(?:(?:[.·…_]\s?){3,}|\t)\s*(?:\d{1,4}|[ivxlc]
 _PAGE_NUMBER = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})\Z")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]{0,60}>|\]\([^()\s]*\)|[\W_]")
 _BEGINS, _GOES_ON = re.compile(r"[^\W_]"), re.compile(r"[.,;:…-]$")
-_LONGEST, _MOST_LINES, _MOST_ENTRIES = 120, 2, 10_000
+_LONGEST, _LONGEST_LINE, _MOST_LINES, _MOST_ENTRIES = 120, 300, 2, 10_000
 _LINE_PITCH = 1.2  # of a line's height, from one to the next
 # Sizes are counted in steps of 2%. A cluster reaches so many of them from its middle; a rare size so near a common one
 # is that one, measured badly, and so rare a number says nothing. Larger than the text by so much is large.
@@ -108,8 +108,7 @@ def block_words(row: PageRow) -> list[list[WordRow]]:
 
 def _candidates(row: PageRow, entries: dict[str, int], headings: Container[str]) -> Iterator[_Candidate]:
     blocks = [
-        (block, line_height(block, words))
-        for block, words in zip(row["blocks"], block_words(row), strict=True)
+        (one, line_height(one, words)) for one, words in zip(row["blocks"], block_words(row), strict=True)
     ]
     body = body_height([(height, len(block["text"])) for block, height in blocks if block["label"] == "text"])
     dpi = row["dpi"]
@@ -117,7 +116,7 @@ def _candidates(row: PageRow, entries: dict[str, int], headings: Container[str])
     for block, height in blocks:
         text = block["text"]
         for line in text.split("\n") if len(entries) < _MOST_ENTRIES else ():
-            if (entry := _ENTRY.fullmatch(line)) is not None:
+            if len(line) <= _LONGEST_LINE and (entry := _ENTRY.fullmatch(line)) is not None:
                 entries.setdefault(letters(entry[1]), row["page"])
         is_heading = block["label"] in HEADINGS and any(map(str.isalpha, text))
         if not is_heading and not (block["label"] == "text" and _may_be_heading(text)):

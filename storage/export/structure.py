@@ -31,11 +31,7 @@ from storage.export.tables import Cell, Table
 from storage.types import WordRow
 
 _SIGN = re.compile(r"#{1,6}\s+")
-_TABLE = re.compile(
-    r"\s*(?:<table[\s>].*</table>\s*\Z|\|.*\n\s*\|[-:| ]+\|?\s*(?:\n|\Z))", re.DOTALL | re.IGNORECASE
-)
-_ROW = re.compile(r"<tr[\s>].*?</tr>", re.DOTALL | re.IGNORECASE)
-_ENDS_TABLE = re.compile(r"(?:</tbody>)?\s*</table>\s*\Z", re.IGNORECASE)
+_ROW = re.compile(r"(?=<tr[\s>])", re.IGNORECASE)
 _CONTINUED = re.compile(
     r"\b(?:continued|cont\.|cont['’]d|Fortsetzung|suite|continuación|segue)\b", re.IGNORECASE
 )
@@ -80,10 +76,10 @@ class _Page:
     @classmethod
     def of(cls, row: PageRow, outline: Outline) -> "_Page":
         width = row["width_px"] or 1
-        lines = zip(row["blocks"], block_words(row), strict=True)
-        heights = [line_height(block, words) for block, words in lines]
-        lengths = (len(block["text"]) for block in row["blocks"])
-        large = LARGER * body_height(zip(heights, lengths, strict=True))
+        heights = [line_height(*pair) for pair in zip(row["blocks"], block_words(row), strict=True)]
+        large = LARGER * body_height(
+            zip(heights, (len(block["text"]) for block in row["blocks"]), strict=True)
+        )
         seen = {
             letters(block["text"]): Seen(
                 label=block["label"],
@@ -96,8 +92,7 @@ class _Page:
         return cls(row=row, parts=list(parted(row["markdown"] or row["text"] or "")), seen=seen)
 
     def is_note(self, part: str) -> bool:
-        seen = self.seen.get(letters(part))
-        return seen is not None and seen.label == "footnote"
+        return self.seen.get(letters(part), Seen()).label == "footnote"
 
     def finished(self, known: Set[str]) -> StructuredRow:
         words = self.row["words"]
@@ -230,12 +225,11 @@ def _join(first: _Page, last: _Page, page: _Page) -> bool:
     first: the page where that begins. last: the one before the page, where its latest rows stand.
     """
     above = next((at for at in range(len(first.parts) - 1, -1, -1) if not first.is_note(first.parts[at])), -1)
-    has_note = len(page.parts) > 1 and _CONTINUED.search(page.parts[0]) and len(page.parts[0]) < 200
-    below = 1 if has_note else 0
+    below = int(len(page.parts) > 1 and len(page.parts[0]) < 200 and bool(_CONTINUED.search(page.parts[0])))
     if above < 0 or len(page.parts) <= below or page.row["page"] != last.row["page"] + 1:
         return False
     upper, lower = first.parts[above], page.parts[below]
-    if not _TABLE.match(upper) or not _TABLE.match(lower):
+    if not _is_table(upper) or not _is_table(lower):
         return False
     own, (rest, *others) = first.table or tables(upper), tables(lower)
     if len(own) > 1 or others:
@@ -254,6 +248,13 @@ def _join(first: _Page, last: _Page, page: _Page) -> bool:
         first.table_words += block_words(page.row)[at]
         page.hidden.add(at)
     return True
+
+
+def _is_table(part: str) -> bool:
+    text = part.strip().lower()
+    ruled = [*text.split("\n", 2), ""][1]
+    is_barred = text.startswith("|") and "-" in ruled and not set(ruled) - set("|:- \t")
+    return is_barred or (text.startswith("<table") and text.endswith("</table>"))
 
 
 def _is_headed_like(rest: Table, table: Table) -> bool:
@@ -305,7 +306,8 @@ def _with_rows(upper: str, lower: str, rows: Sequence[Sequence[Cell]]) -> str | 
             "".join(f" {' '.join(cell.text.split()).replace('|', _BAR)} |" for cell in row) for row in rows
         )
         return "\n".join([upper.rstrip("\n"), *(f"|{row}" for row in barred)])
-    added, ending = _ROW.findall(lower), _ENDS_TABLE.search(upper)
-    if ending is None or len(added) < len(rows):
+    end = len(upper.rstrip()) - len("</table>")
+    added = [row[: row.lower().rfind("</tr>") + len("</tr>")] for row in _ROW.split(lower)[1:]]
+    if len(added) < len(rows) or not all(row.lower().endswith("</tr>") for row in added):
         return None
-    return f"{upper[: ending.start()]}{''.join(added[len(added) - len(rows) :])}{upper[ending.start() :]}"
+    return f"{upper[:end]}{''.join(added[len(added) - len(rows) :])}{upper[end:]}"

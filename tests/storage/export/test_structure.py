@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 
+import pytest
+
 from storage.export.outline import Outline
 from storage.export.rows import BlockRow, PageRow
 from storage.export.structure import StructuredRow, structured
+from tests.effort import effort
 from tests.storage.export.page_rows import a_row, as_structured, word
 
 HEAD = "| Name | Sum |\n| --- | --- |\n"
@@ -127,6 +130,14 @@ def test_chapters_of_a_page_each_are_no_running_heads() -> None:
         return a_row(f"# Chapter {number}\n\n{text}", number, blocks=blocks)
 
     assert [row["furniture"] for row in as_structured(*map(page, (1, 2, 3)))] == [[], [], []]
+
+
+@pytest.mark.parametrize("piece", [".", ". ", "| ", "|-", "<tr>", " ", "](", "<b", "1.", "continued ", "**"])
+def test_it_is_quick_on_any_page(piece: str) -> None:
+    text = f"<table>{piece * 20_000}</table>" if piece == "<tr>" else f"| a |\n{piece * 20_000}"
+    blocks = [block("text", text), block("table", piece * 20_000)]
+    pages = [a_row(f"{text}\n\n{piece * 20_000}", at, blocks=blocks) for at in (1, 2)]
+    assert effort(lambda: as_structured(*pages)) < 60
 
 
 def test_lines_of_the_contents_are_text_and_stay() -> None:
