@@ -17,7 +17,7 @@ from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import _is_better, find_words, read_lines
 from pipeline.stages.render import tile
-from pipeline.types import RenderedPage
+from pipeline.types import PageResult, RenderedPage
 from tests.faults.doubt import vanished
 from tests.faults.statuses import faint
 from tests.faults.statuses.pages import Workshop
@@ -36,9 +36,20 @@ def rendered(path: Path, index: int = 0) -> RenderedPage:
     return tile(show(path, index, tile=settings), settings)
 
 
-def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(reader: LineReader) -> None:
-    page = rendered(LETTER)
-    result = read_lines(page, reader)
+@pytest.fixture(scope="module")
+def page() -> RenderedPage:
+    return rendered(LETTER)
+
+
+@pytest.fixture(scope="module")
+def result(page: RenderedPage, reader: LineReader) -> PageResult:
+    """Of the letter."""
+    return read_lines(page, reader)
+
+
+def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(
+    page: RenderedPage, result: PageResult
+) -> None:
     assert result.parsed is not None
     assert result.parsed.text.startswith("Greenfield Bakery\n\n7 Station Road, Lower Marsh\n\n")
     assert result.status == "ok"
@@ -61,8 +72,8 @@ def test_no_letter_is_cut_away_under_a_table(reader: LineReader) -> None:
     assert parsed.text.split() == truth.split()
 
 
-def test_every_word_has_a_box_in_that_of_its_block(reader: LineReader) -> None:
-    parsed = read_lines(rendered(LETTER), reader).parsed
+def test_every_word_has_a_box_in_that_of_its_block(result: PageResult) -> None:
+    parsed = result.parsed
     assert parsed is not None
     assert [word.text for word in parsed.words] == parsed.text.split()
     left = iter(parsed.words)
@@ -76,9 +87,10 @@ def test_every_word_has_a_box_in_that_of_its_block(reader: LineReader) -> None:
             assert 0 < (word.confidence or 0) <= 1
 
 
-def test_the_words_of_a_page_for_another_model_are_those_that_are_read(reader: LineReader) -> None:
-    page = rendered(LETTER)
-    parsed = read_lines(page, reader).parsed
+def test_the_words_of_a_page_for_another_model_are_those_that_are_read(
+    page: RenderedPage, result: PageResult, reader: LineReader
+) -> None:
+    parsed = result.parsed
     assert parsed is not None
     seen = find_words(replace(page, grey=None, ink=page.grey), reader)
     assert seen.words == tuple(
@@ -87,10 +99,10 @@ def test_the_words_of_a_page_for_another_model_are_those_that_are_read(reader: L
     assert seen.seconds > 0
 
 
-def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader) -> None:
-    page = rendered(LETTER)
-    assert page.grey is not None
-    plain = read_lines(page, reader)
+def test_boxes_are_the_page_s_where_a_smaller_image_was_read(
+    page: RenderedPage, result: PageResult, reader: LineReader
+) -> None:
+    plain = result
     larger = read_lines(replace(page, width_px=2 * page.width_px, height_px=2 * page.height_px), reader)
     assert plain.parsed is not None
     assert larger.parsed is not None
@@ -100,8 +112,7 @@ def test_boxes_are_the_page_s_where_a_smaller_image_was_read(reader: LineReader)
     assert [word.box_px for word in larger.parsed.words] == words
 
 
-def test_a_page_on_which_nothing_is_found_is_blank(reader: LineReader) -> None:
-    page = rendered(LETTER)
+def test_a_page_on_which_nothing_is_found_is_blank(page: RenderedPage, reader: LineReader) -> None:
     assert page.grey is not None
     result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
     assert (result.status, result.confidence) == ("blank", None)
@@ -121,8 +132,7 @@ def scribble(grey: np.ndarray) -> Image.Image:
     return page
 
 
-def test_strokes_that_are_no_print_make_a_page_doubtful(reader: LineReader) -> None:
-    page = rendered(LETTER)
+def test_strokes_that_are_no_print_make_a_page_doubtful(page: RenderedPage, reader: LineReader) -> None:
     assert page.grey is not None
     white = np.full_like(page.grey, 255)
     result = read_lines(replace(page, grey=np.asarray(scribble(white))), reader)
@@ -155,6 +165,11 @@ ENGLISH = (
 )
 
 
+@pytest.fixture(scope="module")
+def plain(page: RenderedPage, reader: LineReader) -> PageResult:
+    return read_lines(drawn(page, ENGLISH, ENGLISH), reader)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -164,11 +179,11 @@ ENGLISH = (
         "אחד עשר חברים השתתפו בישיבה באולם הכפר. הגזבר הסביר שהגג החדש עלה פחות מהצפוי ושהיתרה תשמש לקניית תנור.",
     ],
 )
-def test_lines_in_another_script_make_a_page_doubtful_and_are_named(reader: LineReader, text: str) -> None:
-    page = rendered(LETTER)
-    mixed, whole, plain = (
-        read_lines(drawn(page, *parts), reader)
-        for parts in ((ENGLISH, text, ENGLISH), (text, text), (ENGLISH, ENGLISH))
+def test_lines_in_another_script_make_a_page_doubtful_and_are_named(
+    page: RenderedPage, plain: PageResult, reader: LineReader, text: str
+) -> None:
+    mixed, whole = (
+        read_lines(drawn(page, *parts), reader) for parts in ((ENGLISH, text, ENGLISH), (text, text))
     )
     assert (plain.status, plain.doubt) == ("ok", None)
     assert (mixed.status, whole.status) == ("doubtful", "doubtful")
@@ -181,8 +196,7 @@ def test_lines_in_another_script_make_a_page_doubtful_and_are_named(reader: Line
     assert (whole.confidence or 0) < 0.5 < (mixed.confidence or 0) < 0.95 < (plain.confidence or 0)
 
 
-def test_a_page_seen_from_behind_is_doubtful(reader: LineReader) -> None:
-    page = rendered(LETTER)
+def test_a_page_seen_from_behind_is_doubtful(page: RenderedPage, reader: LineReader) -> None:
     assert page.grey is not None
     result = read_lines(replace(page, grey=np.ascontiguousarray(page.grey[:, ::-1])), reader)
     assert result.status == "doubtful"
@@ -194,7 +208,12 @@ def test_a_page_seen_from_behind_is_doubtful(reader: LineReader) -> None:
     [("27", 1.0, "ok"), ("27", 0.6, "doubtful"), ("Nine and twenty", 0.6, "ok")],
 )
 def test_a_few_characters_are_believed_only_if_they_were_read_surely(
-    reader: LineReader, monkeypatch: pytest.MonkeyPatch, text: str, chance: float, expected: str
+    page: RenderedPage,
+    reader: LineReader,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    chance: float,
+    expected: str,
 ) -> None:
     line = TextLine(left=20, right=60, baseline=np.full(40, 50, np.float32), size=20)
     monkeypatch.setattr(reader, "find", lambda darkness: [line])
@@ -202,7 +221,6 @@ def test_a_few_characters_are_believed_only_if_they_were_read_surely(
         reader, "read", lambda darkness, lines: [ReadLine(line=line, text=text, confidence=chance)]
     )
     monkeypatch.setattr(reader, "calibration", None)
-    page = rendered(LETTER)
     assert page.grey is not None
     result = read_lines(replace(page, grey=np.full_like(page.grey, 255)), reader)
     assert (result.status, result.confidence) == (expected, chance)
@@ -332,9 +350,8 @@ def forgetful() -> vanished.Forgetful:
 
 @pytest.mark.parametrize("losing", [vanished.without, vanished.cut(0, 0.5), vanished.cut(0.3, 1)])
 def test_a_page_of_which_lines_were_not_found_is_whole(
-    forgetful: vanished.Forgetful, losing: vanished.Loss
+    page: RenderedPage, forgetful: vanished.Forgetful, losing: vanished.Loss
 ) -> None:
-    page = rendered(LETTER)
     assert page.grey is not None
     forgetful.losing = None
     whole = read_lines(page, forgetful)
@@ -363,26 +380,25 @@ def test_a_pale_line_that_was_not_found_is_read(
 
 @pytest.mark.parametrize(("lost", "status"), [(0, "ok"), (6, "doubtful")])
 def test_a_page_that_lost_letters_within_a_line_is_doubtful(
-    monkeypatch: pytest.MonkeyPatch, reader: LineReader, lost: int, status: str
+    page: RenderedPage, monkeypatch: pytest.MonkeyPatch, reader: LineReader, lost: int, status: str
 ) -> None:
     decoded = reader._decoded
     monkeypatch.setattr(reader, "_decoded", lambda *of: [*(read := decoded(*of))[:9], *read[9 + lost :]])
-    assert read_lines(rendered(LETTER), reader).status == status
+    assert read_lines(page, reader).status == status
 
 
 def test_a_page_that_is_odd_as_a_whole_names_all_its_lines(
-    monkeypatch: pytest.MonkeyPatch, reader: LineReader
+    page: RenderedPage, monkeypatch: pytest.MonkeyPatch, reader: LineReader
 ) -> None:
     monkeypatch.setattr("pipeline.stages.read_lines.is_in_doubt", lambda *_: True)
-    result = read_lines(rendered(LETTER), reader)
+    result = read_lines(page, reader)
     assert result.parsed is not None
     assert result.doubt is not None
     assert "(lines 1, 3, " in result.doubt
     assert f"{len(result.parsed.text.splitlines())} of its text)" in result.doubt
 
 
-def test_a_page_of_which_a_fifth_is_in_no_line_is_doubtful(reader: LineReader) -> None:
-    page = rendered(LETTER)
+def test_a_page_of_which_a_fifth_is_in_no_line_is_doubtful(page: RenderedPage, reader: LineReader) -> None:
     assert page.grey is not None
     note = Image.new("L", (900, 420), 255)
     said = "Fetch the bread\nbefore eight and\nbring it to the hall\nby the church"
@@ -394,7 +410,7 @@ def test_a_page_of_which_a_fifth_is_in_no_line_is_doubtful(reader: LineReader) -
     assert (result.status, result.doubt) == ("doubtful", "text stands on it that was not read")
 
 
-def test_every_line_of_a_long_strip_is_read(reader: LineReader) -> None:
+def test_every_line_of_a_long_strip_is_read(page: RenderedPage, reader: LineReader) -> None:
     """A chat of 800 x 13,000 px: messages, and the small times below them."""
     made = Image.new("L", (800, 13000), 232)
     pen, face, small = ImageDraw.Draw(made), ImageFont.load_default(28), ImageFont.load_default(20)
@@ -406,7 +422,7 @@ def test_every_line_of_a_long_strip_is_read(reader: LineReader) -> None:
         pen.text((left + 24, top + 18), said[0], 20, face)
         pen.text((left + 450, top + 72), said[1], 100, small)
         written += said
-    page = replace(rendered(LETTER), grey=np.asarray(made), width_px=800, height_px=13000)
+    page = replace(page, grey=np.asarray(made), width_px=800, height_px=13000)
     result = read_lines(page, reader)
     assert result.parsed is not None
     read = result.parsed.text.splitlines()
