@@ -56,7 +56,7 @@ def test_sequences_end_to_end_equal_the_mask(monkeypatch: pytest.MonkeyPatch) ->
     counts = torch.tensor([rows * columns for rows, columns in GRIDS[:2] * 2])
     valid = torch.arange(pixels.shape[1]) < counts[:, None]
     by_mask = vit(pixels, positions, valid)
-    monkeypatch.setattr(siglip, "takes", lambda tensors: True)
+    monkeypatch.setattr(siglip, "takes_sequences", lambda tensors: True)
     in_sequences = vit(pixels, positions, valid)
     assert not torch.equal(in_sequences[~valid], by_mask[~valid]), "padding sees itself alone"
     torch.testing.assert_close(in_sequences[valid], by_mask[valid], rtol=1e-4, atol=1e-5)

@@ -105,14 +105,14 @@ def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one(text: str) 
     tokens = tokenizer.encode(text, add_special_tokens=False).ids
     stream = DecodeStream(skip_special_tokens=False)
     expected = [len(stream.step(tokenizer, token) or "") for token in tokens]
-    assert confidence._lengths(tokens, tokenizer) == expected
+    assert confidence.token_lengths(tokens, tokenizer) == expected
     assert sum(expected) == len(tokenizer.decode(tokens, skip_special_tokens=False))
     assert (0 in expected) == (text == _MIXED), "some character is in several tokens"
 
 
 def test_a_token_belongs_to_the_block_in_which_it_ends() -> None:
     parsed, transcript = reading("w10 w11 w12 w13", [SURE] * 4)
-    ends = np.cumsum(confidence._lengths(transcript.token_ids, TOKENIZER))
+    ends = np.cumsum(confidence.token_lengths(transcript.token_ids, TOKENIZER))
     spans = [(0, 3), (0, 0), (2, 7), (7, 8), None, (9, 100), (5, 2)]
     for span in spans:
         block = replace(parsed.blocks[0], raw_span=span)
