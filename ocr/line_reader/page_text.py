@@ -17,8 +17,10 @@ import numpy as np
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_structure import Ints
+from ocr.line_reader.named_tables import NamedRow, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
+from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
@@ -28,6 +30,7 @@ from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
 Part = TypeVar("Part", Block, Word)
+_Filled = tuple[str, str, list[Word]]  # a table's text, its markdown and its words
 
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
@@ -40,6 +43,9 @@ _LABELS = {
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
 _FILLED, _LONGEST = 0.3, 600  # the least share of a table's cells with text; the most characters in one
+# White between cells of typewritten lines is wider than a blank and the room around it, in characters; words that tell
+# their width have so many, as wide as most up to this share.
+_BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
@@ -49,7 +55,8 @@ class _Row:
     """Lines that stand beside each other, from left to right, the same as a line of a block, and what they are.
 
     flat, level: both as they would stand on a page that lies level. grid: the number of the printed grid around it, -1
-    outside.
+    outside. table: the number of the table that the network sees there, -1 outside. places: of each cell's line, the
+    row and the column that it sees.
     """
 
     cells: Sequence[ReadLine]
@@ -58,6 +65,8 @@ class _Row:
     level: Line
     label: str
     grid: int
+    table: int
+    places: Sequence[tuple[int, int]]
 
 
 def page_text(
@@ -103,20 +112,14 @@ def _parts(
     cells = _cells_of(level, grids)
     rows = _rows(reads, level, cells, size_px)
     size = _body_size(rows)
-    flat = [row.level for row in rows]
-    tables = dict(_ranges_of(tables_at_rules(flat, rules, uprights), flat))
-    for number, grid in enumerate(grids):
-        own = [n for n, row in enumerate(rows) if row.grid == number]
-        if own and _filled(grid, rows[own[0] : own[-1] + 1]) is not None:
-            tables = {at: table for at, table in tables.items() if at[1] <= own[0] or own[-1] < at[0]}
-            tables[own[0], own[-1] + 1] = grid
+    tables = _tables(rows, grids, rules, uprights)
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
         block = _block(part, label, size)
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
-        table = tables.get((start, end)) or (table_without_rules(flat[start:end]) if label == "table" else ())
-        if table and (filled := _filled(table, part)) is not None:
+        white = table_without_rules([row.level for row in part]) if label == "table" else ()
+        if filled := tables.get((start, end)) or (_filled(white, part) if white else None):
             text, marked, placed = filled
             yield replace(block, text=text), placed, marked
             continue
@@ -136,12 +139,77 @@ def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> It
             yield part[0], part[-1] + 1, own
 
 
-def _ranges_of(tables: Sequence[Table], lines: Sequence[Line]) -> Iterator[tuple[tuple[int, int], Table]]:
-    """Yields the tables with the ranges [start, end) of their lines, where these follow each other."""
+def _tables(
+    rows: Sequence[_Row],
+    grids: Sequence[Table],
+    rules: Sequence[Rule],
+    uprights: Sequence[Box],
+) -> dict[tuple[int, int], _Filled]:
+    """Returns the tables by the ranges [start, end) of their rows: those in printed grids, then what the network sees,
+    then those at rules.
+    """
+    printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
+    named = groupby(range(len(rows)), key=lambda n: rows[n].table)
+    candidates = [
+        *(((own[0], own[-1] + 1), grid) for own, grid in printed if own),
+        *_named([list(numbers) for at, numbers in named if at >= 0], rows, rules, uprights),
+        *_ranges_of(tables_at_rules([row.level for row in rows], rules, uprights), rows),
+    ]
+    found: dict[tuple[int, int], _Filled] = {}
+    for (start, end), table in candidates:
+        is_free = all(end <= first or after <= start for first, after in found)
+        if table and is_free and (filled := _filled(table, rows[start:end])):
+            found[start, end] = filled
+    return found
+
+
+def _named(
+    groups: Iterable[Sequence[int]],
+    rows: Sequence[_Row],
+    rules: Sequence[Rule],
+    uprights: Sequence[Box],
+) -> Iterator[tuple[tuple[int, int], Table]]:
+    """Yields the tables that the network sees with the ranges [start, end) of their rows. groups: numbers of rows."""
+    for own in groups:
+        cells = [cell for n in own for cell in rows[n].flat]
+        gap = max(PART_GAP, _BLANK * _typewritten(cells))
+        named = []
+        for row in (rows[n] for n in own):
+            parts = [(_parts_of(cell, gap), at) for cell, (_, at) in zip(row.flat, row.places, strict=True)]
+            named.append(
+                NamedRow(
+                    line=replace(row.level, parts=tuple(part for some, _ in parts for part in some)),
+                    rows=frozenset(number for number, _ in row.places if number >= 0),
+                    columns=[at for some, at in parts for _ in some],
+                )
+            )
+        yield (own[0], own[-1] + 1), named_table(named, rules, uprights)
+
+
+def _typewritten(cells: Sequence[ReadLine]) -> float:
+    """Returns the width of a character of type of one width, in type sizes; 0 for other type.
+
+    Figures have one width in most type, so that words tell.
+    """
+    words = [
+        (word.right - word.left) / len(word.text) / cell.line.size
+        for cell in cells
+        for word in cell.words
+        if len(word.text) >= _WORD_LENGTH and word.text.isalpha()
+    ]
+    usual = median(words or [0.0])
+    alike = sum(abs(width - usual) < _SAME * usual for width in words)
+    return usual if len(words) >= _FEW_LINES and alike >= _MOSTLY * len(words) else 0.0
+
+
+def _ranges_of(tables: Sequence[Table], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
+    """Yields the tables with the ranges [start, end) of their rows, where these follow each other."""
     for table in tables:
         x0, top, x1, bottom = around(table)
         own = [
-            n for n, line in enumerate(lines) if top < line.base <= bottom and x0 <= line.x0 and line.x1 <= x1
+            n
+            for n, row in enumerate(rows)
+            if top < row.level.base <= bottom and x0 <= row.level.x0 and row.level.x1 <= x1
         ]
         if own and own[-1] - own[0] < len(own):
             yield (own[0], own[-1] + 1), table
@@ -193,7 +261,7 @@ def _start(read: ReadLine) -> float:
     return (read.words[0].left + read.words[0].right) / 2 if read.words else float(read.line.left)
 
 
-def _filled(table: Table, rows: Sequence[_Row]) -> tuple[str, str, list[Word]] | None:
+def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
     """Returns the text of a table, its markdown and its words, cell by cell; None if words stand outside its cells.
 
     Nor is a frame around text a table, or a form that is mostly empty. Its cells are as on a page that lies level.
@@ -287,16 +355,18 @@ def _rows(
     rows: list[_Row] = []
     block = 0
     number_of = {id(read): number for number, read in enumerate(reads)}
-    for unit in in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells):
-        label = _LABELS.get(unit.role, "text")
-        for own in unit.rows:
+    units = in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells)
+    for at, unit in enumerate(units):
+        label, table = _LABELS.get(unit.role, "text"), at if unit.role == ROLES[TABULAR[0]] else -1
+        for own, places in zip(unit.rows, unit.cells, strict=True):
             numbers = [number_of[id(read)] for read in own]
             line = _line(own, block)
             if rows and _is_apart(rows[-1].line, line):
                 block += 1
                 line = replace(line, block=block)
             flat = [level[number] for number in numbers]
-            rows.append(_Row(own, flat, line, _line(flat, block), label, int(cells[numbers[0], 0])))
+            grid = int(cells[numbers[0], 0])
+            rows.append(_Row(own, flat, line, _line(flat, block), label, grid, table, places))
     return rows
 
 
@@ -312,10 +382,10 @@ def _line(cells: Sequence[ReadLine], block: int) -> Line:
     )
 
 
-def _parts_of(cell: ReadLine) -> tuple[Span, ...]:
-    """Returns what of a line stands between white that may be between cells."""
+def _parts_of(cell: ReadLine, gap: float = PART_GAP) -> tuple[Span, ...]:
+    """Returns what of a line stands between white that may be between cells: wider than gap, in type sizes."""
     words = ((word.left, word.right) for word in cell.words)
-    return parted(words, PART_GAP * cell.line.size) or ((float(cell.line.left), float(cell.line.right)),)
+    return parted(words, gap * cell.line.size) or ((float(cell.line.left), float(cell.line.right)),)
 
 
 def _is_apart(above: Line, below: Line) -> bool:

@@ -25,10 +25,14 @@ _MOST_LINES, _RUNNING = 450, 9.0
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Lines of one block that follow each other, as rows from left to right. role: of most of them, one of ROLES."""
+    """Lines of one block that follow each other, as rows from left to right. role: of most of them, one of ROLES.
+
+    cells: for each line of the rows the number of its row and its column in a table, -1 outside.
+    """
 
     role: str
     rows: list[list[ReadLine]]
+    cells: list[list[tuple[int, int]]]
 
 
 def in_reading_order(
@@ -56,7 +60,8 @@ def in_reading_order(
         logits = (network or shipped()).logits(tokens)
         structure = structure_of(*logits, tokens.places, TABULAR, None if cells is None else cells[part])
         for role, rows in _units(lines, structure):
-            found.append(Unit(role, [[own[at] for at in row] for row in rows]))
+            places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]
+            found.append(Unit(role, [[own[at] for at in row] for row in rows], places))
     return found
 
 

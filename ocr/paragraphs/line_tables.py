@@ -80,7 +80,7 @@ def tables_at_rules(lines: Sequence[Line], rules: Iterable[Rule], known: Iterabl
             edges = _edges(run)
             if edges and _is_ruled(run, group, edges) and not any(_overlap(run, box) for box in taken):
                 run = _above_text(run, group, edges)
-                found.append(tuple(_cells(list(_joined(run, edges[0])), [x0, *edges, x1])))
+                found.append(tuple(cells_of(list(_joined(run, edges[0])), [x0, *edges, x1])))
                 taken.append((x0, run[0].base - run[0].size, x1, run[-1].base))
     return sorted(found, key=lambda table: table[0].box[1])
 
@@ -105,7 +105,7 @@ def table_without_rules(rows: Sequence[Line]) -> Table:
     if len(firsts) < _ROWS or regular < _REGULAR * len(firsts) or min(shares) < _OPEN:
         return ()
     x0, x1 = min(row.x0 for row in rows), max(row.x1 for row in rows) + 1
-    return tuple(_cells(joined, [x0, *edges, x1]))
+    return tuple(cells_of(joined, [x0, *edges, x1]))
 
 
 def _in_groups(rows: Sequence[Line]) -> Iterator[Sequence[Line]]:
@@ -232,7 +232,7 @@ def _is_table(run: Sequence[Line], edges: Sequence[float]) -> bool:
     )
 
 
-def _cells(rows: Sequence[Sequence[Line]], edges: Sequence[float]) -> Iterator[Cell]:
+def cells_of(rows: Sequence[Sequence[Line]], edges: Sequence[float]) -> Iterator[Cell]:
     """Yields the cells of each row, one over several columns where its text is."""
     tops = [rows[0][0].base - rows[0][0].size]
     for (*_, above), (below, *_) in pairwise(rows):
@@ -260,10 +260,15 @@ def _joined(run: Sequence[Line], edge: float) -> Iterator[list[Line]]:
     pitch = median(begins) if begins else 0.0
     lines = [run[0]]
     for above, row in pairwise(run):
-        down = row.base - above.base
-        if row.x0 > edge and down <= _CONTINUED * row.size and _APART * down < pitch:
+        if row.x0 > edge and goes_on(above, row, pitch):
             lines.append(row)
         else:
             yield lines
             lines = [row]
     yield lines
+
+
+def goes_on(above: Line, line: Line, pitch: float) -> bool:
+    """Returns whether a line is so near to the one above as in one cell. pitch: the usual distance of rows."""
+    down = line.base - above.base
+    return down <= _CONTINUED * line.size and _APART * down < pitch

@@ -11,7 +11,7 @@ TAG = re.compile(
     r"<(?=/?(?:table|thead|tbody|tfoot|tr|td|th|caption|br|sub|sup|b|i|u|em|strong|center)\b)", re.I
 )
 
-_LEADER, _MANY = re.compile(r"(\. ?){4}|…"), 0.3  # the share of rows
+_LEADER, _MANY = re.compile(r"(\. ?){4}|… ?(?:…|$)"), 0.3  # the share of rows
 _NUMBER = re.compile(r"\d")
 
 Rows = Sequence[Sequence[tuple[Cell, str]]]

@@ -2,11 +2,13 @@
 
 python -m tests.benchmarks.quality.structure measure CORPUS --pages 80
 python -m tests.benchmarks.quality.structure order DIR --sets composed,digital,scans
+python -m tests.benchmarks.quality.structure tables CORPUS --pages 80
 
 measure: on composed pages, whose lines are moved, torn, joined and lost as by a finder. CORPUS: a folder that
 ocr.training.corpus made. order: the share of characters that is otherwise than the truth, punctuation folded, on the
-sets in DIR that `quality build-unseen` writes, whose lines the line reader reads once and DIR/lines keeps. --network:
-what a training wrote, in place of what ships.
+sets in DIR that `quality build-unseen` writes, whose lines the line reader reads once and DIR/lines keeps. tables: how
+like those of composed pages are, drawn at 100 to 200 dpi and read by the line reader, to the true ones. --network: what
+a training wrote, in place of what ships.
 """
 
 import argparse
@@ -18,33 +20,44 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import groupby, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine
-from ocr.line_reader.page_text import lines_of_text
+from ocr.line_reader.page_ink import PageInk
+from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import StructureNetwork, shipped
 from ocr.model_files.locate import LINES, find_directory
-from ocr.training.pages.page_source import PageSource
+from ocr.training.pages.compose import compose
+from ocr.training.pages.genres import draw_form
+from ocr.training.pages.page_source import USELESS_DRAW, PageSource
+from ocr.training.pages.page_truth import Sheet
 from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
 from ocr.training.structure.structure_batches import tokens_of
 from ocr.training.structure.structure_scores import Scores, decoded
+from ocr.training.structure.true_lines import TrueLine, true_lines
 from tests.benchmarks.quality.readings.engines import Reading
 from tests.benchmarks.quality.scoring.scores import score
+from tests.benchmarks.quality.scoring.table_scores import Rows, TableCell, best_likenesses, tables_in
 from tests.benchmarks.quality.sets.layout import MANIFEST, TRUTH
 
+_GOOD = 0.9
 _SEED = 2_000_000  # of pages that no training composes
 
 
 def main(given: Sequence[str] | None = None) -> int:
     args = _arguments(given)
     network = StructureNetwork(args.network) if args.network else shipped()
-    if args.command == "order":
+    if args.command == "tables":
+        print(*table_figures(line_source(args.folder, "valid"), args.pages, args.kept), sep="\n")
+    elif args.command == "order":
         print(*order_lines(args.folder, args.sets.split(","), network), sep="\n")
     else:
         print(*report(lined_pages(line_source(args.folder, "valid")), network, args.pages), sep="\n")
@@ -91,6 +104,84 @@ def order_lines(folder: Path, sets: Iterable[str], network: StructureNetwork) ->
         yield f"{kind:28} {pages:4} pages {length:8} characters {wrong / max(1, length):8.2%} otherwise"
 
 
+def table_figures(source: PageSource, count: int, kept: Path | None = None) -> Iterator[str]:
+    """Yields for each genre, and for all: tables, how like them what was read is, how much was read as more tables.
+
+    count: of pages with tables. kept: where what was read of each page is kept.
+    """
+    counts: dict[str, list[float]] = defaultdict(lambda: [0.0] * 4)
+    for number, (genre, sheet, true) in zip(range(count), sheets_with_tables(source), strict=False):
+        read = tables_in(page_text(*_seen(sheet, kept and kept / f"{number}.pickle")).markdown)
+        alike = best_likenesses(true, read)
+        figures = (
+            len(true),
+            sum(alike),
+            sum(share > _GOOD for share in alike),
+            len(read) - np.count_nonzero(alike),
+        )
+        for group in (genre, "all"):
+            counts[group] = [a + b for a, b in zip(counts[group], figures, strict=True)]
+    for group, (number, likeness, good, more) in sorted(counts.items()):
+        shares = f"{likeness / number:.3f} alike, {good / number:.3f} over {_GOOD}"
+        yield f"{group:12} {number:4.0f} tables, {shares}, {more:.0f} more"
+
+
+def sheets_with_tables(source: PageSource) -> Iterator[tuple[str, Sheet, list[Rows]]]:
+    """Yields composed pages that have tables, always the same ones: genre, page, tables."""
+    for seed in range(_SEED, 10 * _SEED):
+        rng = random.Random(seed)
+        form = draw_form(rng)
+        try:
+            sheet = compose(rng, source, form)
+            lines = true_lines(sheet)
+        except USELESS_DRAW:
+            continue
+        if true := list(true_tables(lines)):
+            yield form.genre.name, sheet, true
+
+
+def true_tables(lines: Sequence[TrueLine]) -> Iterator[Rows]:
+    """Yields the tables among lines in reading order, but for those of one row or that go on in another column."""
+    in_tables = (line for line in lines if line.place.table >= 0)
+    for _, group in groupby(in_tables, key=lambda line: line.place.table):
+        texts: dict[tuple[tuple[int, int], tuple[int, int]], list[str]] = defaultdict(list)
+        tops: dict[int, float] = {}
+        for line in group:
+            texts[line.place.rows, line.place.columns].append(line.text)
+            tops[line.place.rows[0]] = min(line.base, tops.get(line.place.rows[0], line.base))
+        if len(tops) < 2 or sorted(tops, key=tops.__getitem__) != sorted(tops):
+            continue
+        cells: dict[tuple[int, int], TableCell | None] = {}  # None where one of a row above or before goes on
+        for ((top, bottom), (left, right)), text in texts.items():
+            cells |= dict.fromkeys(product(range(top, bottom + 1), range(left, right + 1)))
+            cells[top, left] = TableCell(" ".join(text), bottom - top + 1, right - left + 1)
+        columns = range(1 + max(column for _, column in cells))
+        rows = ([cells.get((row, column), TableCell("")) for column in columns] for row in sorted(tops))
+        yield [[cell for cell in row if cell] for row in rows]
+
+
+def _seen(sheet: Sheet, kept: Path | None) -> tuple[Any, ...]:
+    """Returns what the line reader sees of a sheet, as page_text takes it."""
+    if kept and kept.is_file():
+        found: tuple[Any, ...] = pickle.loads(kept.read_bytes())
+        return found
+    scale = random.Random(str(sheet.markup)).uniform(100, 200) / 72
+    grey = sheet.grey(scale)
+    darkness, ink = darkness_of(grey), PageInk.of(grey)
+    reader = _reader()
+    seen = (
+        lines_of_text(reader.read(darkness, reader.find(darkness))),
+        (),
+        ink.rules,
+        ink.uprights,
+        grey.shape[::-1],
+    )
+    if kept:
+        kept.parent.mkdir(exist_ok=True, parents=True)
+        kept.write_bytes(pickle.dumps(seen))
+    return seen
+
+
 def _read(picture: Path, kept: Path) -> tuple[list[ReadLine], tuple[float, float]]:
     """Returns the lines of text that the line reader reads on a picture, and its size; both are kept in a file."""
     if not kept.is_file():
@@ -120,7 +211,10 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     measuring.add_argument("--pages", type=int, default=400)
     ordering = commands.add_parser("order", help="print how much of the unseen sets' pages is in order")
     ordering.add_argument("--sets", default="composed,digital,scans")
-    for command in (measuring, ordering):
+    tabling = commands.add_parser("tables", help="print how like tables are to the true ones")
+    tabling.add_argument("--pages", type=int, default=80)
+    tabling.add_argument("--kept", type=Path, help="where what was read of each page is kept")
+    for command in (measuring, ordering, tabling):
         command.add_argument("folder", type=Path)
         command.add_argument("--network", type=Path, help="what ocr.training.structure.train wrote")
     return parser.parse_args(given)

@@ -8,7 +8,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.structure_network import shipped
 from ocr.training.structure.composed_lines import line_source
-from tests.benchmarks.quality.structure import lined_pages, main, report
+from ocr.training.structure.true_lines import Place, TrueLine
+from tests.benchmarks.quality.scoring.table_scores import TableCell
+from tests.benchmarks.quality.structure import lined_pages, main, report, table_figures, true_tables
 from tests.ocr.training.sources import make_corpus
 
 
@@ -18,6 +20,34 @@ def test_figures_stand_for_each_genre_and_for_all(tmp_path: Path) -> None:
     assert shown[0].split()[:3] == ["genre", "pages", "moved"]
     assert next(line.split()[1] for line in shown if line.startswith("all ")) == "12"
     assert "CPU ms a page" in shown[-1]
+
+
+def test_tables_are_told_by_genre_and_pages_are_read_once(tmp_path: Path) -> None:
+    source = line_source(make_corpus(tmp_path / "data"))
+    told = list(table_figures(source, 2, tmp_path / "kept"))
+    numbers = {line.split()[0]: int(line.split()[1]) for line in told}
+    assert numbers.pop("all") == sum(numbers.values()) >= 2
+    assert all(" alike, " in line and " over 0.9, " in line for line in told)
+    assert len(list((tmp_path / "kept").iterdir())) == 2
+    assert list(table_figures(source, 2, tmp_path / "kept")) == told
+
+
+def test_a_true_table_has_its_spans_and_its_empty_cells() -> None:
+    def line(text: str, rows: tuple[int, int], columns: tuple[int, int], base: float) -> TrueLine:
+        place = Place(0, 0, table=1, rows=rows, columns=columns)
+        return TrueLine(text=text, x0=0, x1=9, base=base, size=9, words=((0, 9),), place=place, order=0)
+
+    lines = [line("a", (0, 1), (0, 0), 10), line("b", (0, 0), (1, 2), 10), line("c", (1, 1), (2, 2), 20)]
+    lines += [line("d", (2, 2), (0, 2), 30), line("e", (2, 2), (0, 2), 40)]
+    assert list(true_tables(lines)) == [
+        [
+            [TableCell("a", 2, 1), TableCell("b", 1, 2)],
+            [TableCell(""), TableCell("c")],
+            [TableCell("d e", 1, 3)],
+        ]
+    ]
+    elsewhere = [*lines[:3], line("d", (2, 2), (0, 2), 5)]  # at the top of another column
+    assert list(true_tables(elsewhere)) == []
 
 
 def test_order_is_told_by_kind_and_lines_are_read_once(

@@ -1,0 +1,133 @@
+"""Finds the cells of a table whose lines the structure network names, with their rows and columns. Numpy only.
+
+The network sees no pixels and takes each line whole, which may run over several cells: so where columns meet is told by
+the white between the words of most rows too, and by rules down the table. Rules across it part rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from statistics import mean, median
+
+import numpy as np
+
+from ocr.imaging.measures import ONE_ROW
+from ocr.paragraphs.line_tables import Box, Rule, Table, cells_of, goes_on
+from ocr.paragraphs.text_lines import Line
+
+# In type sizes: the least white between columns; how far a rule down may be from it; how far cells of the first column
+# begin from the left; how far from the baselines above and below a rule is that parts rows.
+_STRIP, _AT_RULE, _INDENT, _ABOVE, _BELOW = 0.4, 0.3, 1.0, 0.1, 0.3
+# Shares: rows that may fill a column's white, of those with several parts and of all, and that show it as a gap; of
+# these, those in which the network's columns differ, where white alone does not tell; of the table, what a rule down or
+# across it covers; rows that are parted by rules where all are.
+_FILL, _CROSS, _OPEN, _DIFFER, _COVERED, _RULED = 0.1, 0.2, 0.5, 0.5, 0.6, 0.5
+_APART = 1.1  # how much further apart rows are than lines of one
+_MANY = 4  # of so many rows one may fill the white
+_FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedRow:
+    """Lines of a table beside each other, with the network's numbers.
+
+    line: all of them as one. rows: of each. columns: of the line that each of its parts belongs to.
+    """
+
+    line: Line
+    rows: frozenset[int]
+    columns: Sequence[int]
+
+
+def named_table(rows: Sequence[NamedRow], rules: Sequence[Rule], uprights: Sequence[Box]) -> Table:
+    """Returns the cells; none where no columns are seen, or no two rows with text in several."""
+    rows = sorted(rows, key=lambda row: row.line.base)
+    x0 = min(row.line.parts[0][0] for row in rows)
+    x1 = max(end for row in rows for _, end in row.line.parts) + 1
+    edges = list(_edges(rows, uprights))
+    joined = list(_joined(rows, rules, x0, x1))
+    filled = (
+        sum(any(line.parts[0][0] < x < line.parts[-1][1] for line in lines) for lines in joined)
+        for x in edges
+    )
+    return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
+
+
+def _joined(rows: Sequence[NamedRow], rules: Sequence[Rule], x0: float, x1: float) -> Iterator[list[Line]]:
+    """Yields the lines of each row of the table: several where no rule is between and the network says so, or where the
+    first column is empty, and rules part all other rows or these are further apart.
+
+    Where also the first column goes on the network is right only if its rows are further apart than their lines.
+    """
+    pairs = list(pairwise(rows))
+    cuts = [_is_ruled(above.line, row.line, rules, _COVERED * (x1 - x0)) for above, row in pairs]
+    begin = [row.line.x0 < x0 + _INDENT * row.line.size for _, row in pairs]
+    are_ruled = sum(cuts) > max(1, _RULED * sum(begin))
+    drops = [row.line.base - above.line.base for above, row in pairs]
+    pitch = median([drop for drop, begins in zip(drops, begin, strict=True) if begins] or [0.0])
+    apart = [drop for drop, (above, row) in zip(drops, pairs, strict=True) if not above.rows & row.rows]
+    step = median(apart or [0.0])
+    lines, numbers = [rows[0].line], rows[0].rows
+    for (above, row), is_cut, begins, drop in zip(pairs, cuts, begin, drops, strict=True):
+        is_named = bool(numbers & row.rows)
+        if begins:
+            is_same = is_named and _APART * drop < step
+        else:
+            is_same = is_named or are_ruled or goes_on(above.line, row.line, pitch)
+        if (is_same and not is_cut) or drop < ONE_ROW * row.line.size:
+            lines.append(row.line)
+            numbers |= row.rows
+        else:
+            yield lines
+            lines, numbers = [row.line], row.rows
+    yield lines
+
+
+def _is_ruled(above: Line, below: Line, rules: Sequence[Rule], least: float) -> bool:
+    """Returns whether rules between two lines are as long as this together."""
+    low, high = above.base - _ABOVE * below.size, below.base - _BELOW * below.size
+    return sum(rule.x1 - rule.x0 for rule in rules if low < rule.y < high) > least
+
+
+def _edges(rows: Sequence[NamedRow], uprights: Sequence[Box]) -> Iterator[float]:
+    """Yields where columns meet, from left to right."""
+    several = [row for row in rows if len(row.line.parts) > 1]
+    top, bottom = rows[0].line.base - rows[0].line.size, rows[-1].line.base
+    long = [box for box in uprights if min(box[3], bottom) - max(box[1], top) > _COVERED * (bottom - top)]
+    size = median(row.line.size for row in rows)
+    for low, high in _white(several):
+        ruled = [
+            x
+            for x0, _, x1, _ in long
+            if low < (x := (x0 + x1) / 2) + _AT_RULE * size and x < high + _AT_RULE * size
+        ]
+        x = mean(ruled) if ruled else (low + high) / 2
+        crossed = sum(any(a < x < b for a, b in row.line.parts) for row in rows)
+        sides = [side for row in several if (side := _beside(row, x)) is not None]
+        is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
+        is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
+        if sides and crossed <= _CROSS * len(rows) and (ruled or is_wide or is_named):
+            yield x
+
+
+def _beside(row: NamedRow, x: float) -> tuple[int, int] | None:
+    """Returns the columns of the parts at the left and at the right of a place; None where one is missing."""
+    if any(a < x < b for a, b in row.line.parts):
+        return None
+    right = next((n for n, (a, _) in enumerate(row.line.parts) if a >= x), 0)
+    return (row.columns[right - 1], row.columns[right]) if right else None
+
+
+def _white(rows: Sequence[NamedRow]) -> Iterator[tuple[float, float]]:
+    """Yields the widest strip of each white that nearly all rows leave, its left and right end."""
+    ends = sorted({end for row in rows for part in row.line.parts for end in part})
+    places = {end: place for place, end in enumerate(ends)}
+    filled = np.zeros(len(ends), np.intp)
+    for row in rows:
+        filled[sorted({at for a, b in row.line.parts for at in range(places[a], places[b])})] += 1
+    most = max(_FILL * len(rows), len(rows) >= _MANY)
+    strips = zip(filled.tolist(), ends, ends[1:], strict=False)
+    for is_white, group in groupby(strips, lambda strip: strip[0] <= most):
+        if is_white:
+            _, low, high = max(group, key=lambda strip: (-strip[0], strip[2] - strip[1]))
+            yield low, high
