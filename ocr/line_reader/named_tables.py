@@ -1,4 +1,4 @@
-"""Finds the cells of a table whose lines the structure network names, with their rows and columns. Numpy only.
+"""Finds the cells of a table whose lines the structure network names, with their rows and columns. Torch-free.
 
 The network sees no pixels and takes each line whole, which may run over several cells: so where columns meet is told by
 the white between the words of most rows too, and by rules down the table. Rules across it part rows.
@@ -6,24 +6,21 @@ the white between the words of most rows too, and by rules down the table. Rules
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from statistics import mean, median
 
-import numpy as np
-
 from ocr.imaging.measures import ONE_ROW
-from ocr.paragraphs.line_tables import Box, Rule, Table, cells_of, goes_on
+from ocr.paragraphs.line_tables import Box, Rule, Table, cells_of, goes_on, white_strips
 from ocr.paragraphs.text_lines import Line
 
 # In type sizes: the least white between columns; how far a rule down may be from it; how far cells of the first column
 # begin from the left; how far from the baselines above and below a rule is that parts rows.
 _STRIP, _AT_RULE, _INDENT, _ABOVE, _BELOW = 0.4, 0.3, 1.0, 0.1, 0.3
-# Shares: rows that may fill a column's white, of those with several parts and of all, and that show it as a gap; of
-# these, those in which the network's columns differ, where white alone does not tell; of the table, what a rule down or
-# across it covers; rows that are parted by rules where all are.
-_FILL, _CROSS, _OPEN, _DIFFER, _COVERED, _RULED = 0.1, 0.2, 0.5, 0.5, 0.6, 0.5
+# Shares: rows that may fill a column's white, and those with several parts that show it as a gap; of these, those in
+# which the network's columns differ, where white alone does not tell; of the table, what a rule down or across it
+# covers; rows that are parted by rules where all are.
+_CROSS, _OPEN, _DIFFER, _COVERED, _RULED = 0.2, 0.5, 0.5, 0.6, 0.5
 _APART = 1.1  # how much further apart rows are than lines of one
-_MANY = 4  # of so many rows one may fill the white
 _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
 
 
@@ -95,7 +92,7 @@ def _edges(rows: Sequence[NamedRow], uprights: Sequence[Box]) -> Iterator[float]
     top, bottom = rows[0].line.base - rows[0].line.size, rows[-1].line.base
     long = [box for box in uprights if min(box[3], bottom) - max(box[1], top) > _COVERED * (bottom - top)]
     size = median(row.line.size for row in rows)
-    for low, high in _white(several):
+    for (low, high), _ in white_strips([row.line for row in several]):
         ruled = [
             x
             for x0, _, x1, _ in long
@@ -116,18 +113,3 @@ def _beside(row: NamedRow, x: float) -> tuple[int, int] | None:
         return None
     right = next((n for n, (a, _) in enumerate(row.line.parts) if a >= x), 0)
     return (row.columns[right - 1], row.columns[right]) if right else None
-
-
-def _white(rows: Sequence[NamedRow]) -> Iterator[tuple[float, float]]:
-    """Yields the widest strip of each white that nearly all rows leave, its left and right end."""
-    ends = sorted({end for row in rows for part in row.line.parts for end in part})
-    places = {end: place for place, end in enumerate(ends)}
-    filled = np.zeros(len(ends), np.intp)
-    for row in rows:
-        filled[sorted({at for a, b in row.line.parts for at in range(places[a], places[b])})] += 1
-    most = max(_FILL * len(rows), len(rows) >= _MANY)
-    strips = zip(filled.tolist(), ends, ends[1:], strict=False)
-    for is_white, group in groupby(strips, lambda strip: strip[0] <= most):
-        if is_white:
-            _, low, high = max(group, key=lambda strip: (-strip[0], strip[2] - strip[1]))
-            yield low, high

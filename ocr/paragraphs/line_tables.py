@@ -15,7 +15,7 @@ import numpy as np
 
 from ocr.paragraphs.line_kinds import is_numbered
 from ocr.paragraphs.table_ranges import table_ranges
-from ocr.paragraphs.text_lines import Line
+from ocr.paragraphs.text_lines import Line, Span
 
 Box = tuple[float, float, float, float]
 
@@ -202,23 +202,29 @@ def _overlap(run: Sequence[Line], box: Box) -> bool:
 def _edges(run: Sequence[Line]) -> list[float]:
     """Returns where columns meet: in white that nearly all rows leave and half of them have as a gap."""
     several = [row for row in run if len(row.spans) > 1]
-    most = max(_FILL * len(several), len(several) >= _MANY)
-    ends = sorted({end for row in several for part in row.parts for end in part})
-    places = {end: place for place, end in enumerate(ends)}
-    filled = np.zeros(len(ends), np.intp)
-    for row in several:
-        filled[sorted({at for a, b in row.parts for at in range(places[a], places[b])})] += 1
     edges = []
-    parts = zip(filled.tolist(), ends, ends[1:], strict=False)
-    for is_white, group in groupby(parts, lambda part: part[0] <= most):
-        strip = list(group)
-        _, low, high = max(strip, key=lambda part: (-part[0], part[2] - part[1]))
+    for (low, high), (left, right) in white_strips(several):
         x = (low + high) / 2
-        is_wide = strip[-1][2] - strip[0][1] >= _STRIP * median(row.size for row in several)
-        if is_white and is_wide:
+        if right - left >= _STRIP * median(row.size for row in several):
             gaps = sum(any(a <= x <= b for (_, a), (b, _) in pairwise(row.parts)) for row in several)
             edges += [x] * (gaps >= _OPEN * len(several))
     return edges if edges and _is_table(run, edges) else []
+
+
+def white_strips(rows: Sequence[Line]) -> Iterator[tuple[Span, Span]]:
+    """Yields the white that nearly all rows leave, from left to right: what the fewest fill of it, and all of it."""
+    most = max(_FILL * len(rows), len(rows) >= _MANY)
+    ends = sorted({end for row in rows for part in row.parts for end in part})
+    places = {end: place for place, end in enumerate(ends)}
+    filled = np.zeros(len(ends), np.intp)
+    for row in rows:
+        filled[sorted({at for a, b in row.parts for at in range(places[a], places[b])})] += 1
+    parts = zip(filled.tolist(), ends, ends[1:], strict=False)
+    for is_white, group in groupby(parts, lambda part: part[0] <= most):
+        strip = list(group)
+        if is_white:
+            _, low, high = max(strip, key=lambda part: (-part[0], part[2] - part[1]))
+            yield (low, high), (strip[0][1], strip[-1][2])
 
 
 def _is_table(run: Sequence[Line], edges: Sequence[float]) -> bool:
