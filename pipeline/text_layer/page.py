@@ -51,18 +51,12 @@ def embedded_page(
     if page.kind != "pdf":
         return None
     dpi = settings.dpi or float(pdf.LAYOUT_DPI)
-    angle_deg = 0
     seen = None if last else _seen_fonts(page.sha256)
     with documents.opened(page, settings.passwords) as document:
-        found = judged(document, page.page_index, dpi, last=last, seen=seen)
-        if found is not None and not (found.is_trustworthy or found.is_partial):
-            angle_deg = _turn_of(document, page.page_index, settings)
-        if angle_deg:
-            with pdf.turned(document, page.page_index, angle_deg):
-                found = judged(document, page.page_index, dpi, last=last, seen=seen)
-        if found is None or not (found.is_trustworthy or (partly and found.is_partial)):
-            return None
-        if found.in_doubt and not partly:
+        found, angle_deg = taken(
+            document, page.page_index, settings, dpi, last=last, partly=partly, seen=seen
+        )
+        if found is None:
             return None
         missing = page_losses.missing_message(document, page.page_index, from_pixels=False)
         with pdf.turned(document, page.page_index, angle_deg):
@@ -79,9 +73,31 @@ def embedded_page(
     )
 
 
-def _turn_of(document: Any, index: int, settings: RenderSettings) -> Angle:
-    """Returns the clockwise rotation with which a page is drawn, as far as its text tells."""
-    return (orientation.declared(document, index, settings) or Orientation()).angle_deg
+def taken(
+    document: Any,
+    index: int,
+    settings: RenderSettings,
+    dpi: float = pdf.LAYOUT_DPI,
+    *,
+    last: bool = False,
+    partly: bool = False,
+    seen: SeenFonts | None = None,
+) -> tuple[Layer | None, Angle]:
+    """Returns the layer that replaces a reading of a page, None where none may, and how the page is turned for it.
+
+    The rotation is the clockwise one with which the page is drawn, as far as its text tells. last, partly: see
+    `embedded_page`. document, seen: see `judged`. Raises: PageRenderError.
+    """
+    angle_deg: Angle = 0
+    found = judged(document, index, dpi, last=last, seen=seen)
+    if found is not None and not (found.is_trustworthy or found.is_partial):
+        angle_deg = (orientation.declared(document, index, settings) or Orientation()).angle_deg
+        if angle_deg:
+            with pdf.turned(document, index, angle_deg):
+                found = judged(document, index, dpi, last=last, seen=seen)
+    if found is None or not (found.is_trustworthy or (partly and found.is_partial)):
+        return None, angle_deg
+    return (None if found.in_doubt and not partly else found), angle_deg
 
 
 @lru_cache(maxsize=16)
@@ -152,33 +168,6 @@ def judged(
     except Exception as error:  # C parsers raise anything, and the page can be read without its layer
         LOGGER.debug("text layer of page %d: %s", index + 1, error)
         return None
-
-
-def is_trusted(document: Any, index: int, *, partly: bool = False) -> bool:
-    """Returns whether a page's layer may be taken before reading: as `embedded_page` decides, without making its text.
-
-    partly: also where it does not hold all that the page shows.
-    """
-    try:
-        found = _verdict(document, index)
-        if (
-            found.reason
-            and not found.is_partial
-            and (angle_deg := _turn_of(document, index, RenderSettings()))
-        ):
-            with pdf.turned(document, index, angle_deg):
-                found = _verdict(document, index)
-        return not found.reason or (partly and found.is_partial)
-    except Exception as error:  # C parsers raise anything, and the page can be read without its layer
-        LOGGER.debug("text layer of page %d: %s", index + 1, error)
-        return False
-    finally:
-        complaints.forget()
-
-
-def _verdict(document: Any, index: int) -> Verdict:
-    evidence = _evidence(document.load_page(index))
-    return Verdict(reason="none") if evidence is None else judge(evidence)
 
 
 def _evidence(page: Any) -> Evidence | None:

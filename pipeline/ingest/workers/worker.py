@@ -25,7 +25,7 @@ from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render, tile
 from pipeline.stages.word_places import with_places
-from pipeline.text_layer.page import embedded_page, is_trusted, with_layer, with_script, with_seen
+from pipeline.text_layer.page import embedded_page, taken, with_layer, with_script, with_seen
 from pipeline.text_layer.rest import without_layer
 from pipeline.types import (
     TAKEN_FIRST,
@@ -100,13 +100,14 @@ def survey_task(
 def _kind(document: Any, index: int, takes_layers: bool, partly: bool) -> PageKind:
     try:
         drawn = {name for name, _ in pdf.drawn(document, index)}
+        if not drawn:
+            return "empty"
+        if not any(name.endswith("-text") for name in drawn):
+            return "scanned"
+        layer = taken(document, index, RenderSettings(), partly=partly)[0] if takes_layers else None
     except PageRenderError:  # the run will say what is wrong
         return "unknown"
-    if not drawn:
-        return "empty"
-    if not any(name.endswith("-text") for name in drawn):
-        return "scanned"
-    return "embedded" if takes_layers and is_trusted(document, index, partly=partly) else "digital"
+    return "digital" if layer is None else "embedded"
 
 
 def _task(work: PageWork) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result | PageError]]:

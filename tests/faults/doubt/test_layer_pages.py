@@ -1,11 +1,13 @@
 """Workers judge each page's layer as expected, without a model; tests.faults.statuses has the pages read."""
 
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
 
-from pipeline.text_layer.page import is_trusted, judged
+from pipeline.documents.settings import RenderSettings
+from pipeline.text_layer.page import judged, taken
 from tests.faults.doubt.layer_pages import KINDS, document, pages
 from tests.faults.statuses.measure import is_fault
 from tests.faults.statuses.pages import Workshop
@@ -15,11 +17,15 @@ MIXED = sorted(name for name, kind in KINDS.items() if kind.is_mixed)
 READ = sorted(name for name, kind in KINDS.items() if "embedded" not in kind.statuses)
 
 
+def is_taken(document: Any, *, partly: bool = False) -> bool:
+    return taken(document, 0, RenderSettings(), partly=partly)[0] is not None
+
+
 @pytest.mark.parametrize("name", TAKEN)
 def test_a_layer_that_is_all_of_a_page_is_taken_to_the_character(name: str) -> None:
     with document(KINDS[name]) as made:
         layer = judged(made, 0, 144)
-        assert is_trusted(made, 0)
+        assert is_taken(made)
     assert layer is not None
     assert (layer.reason, layer.is_visible) == ("", True)
     text = " ".join(layer.text.split())
@@ -30,8 +36,8 @@ def test_a_layer_that_is_all_of_a_page_is_taken_to_the_character(name: str) -> N
 def test_a_layer_that_is_less_than_the_page_is_part_of_it(name: str) -> None:
     with document(KINDS[name]) as made:
         layer = judged(made, 0, 144)
-        assert not is_trusted(made, 0)
-        assert is_trusted(made, 0, partly=True)
+        assert not is_taken(made)
+        assert is_taken(made, partly=True)
     assert layer is not None
     assert (layer.is_trustworthy, layer.is_partial) == (False, True)
     assert layer.reason
@@ -41,7 +47,7 @@ def test_a_layer_that_is_less_than_the_page_is_part_of_it(name: str) -> None:
 def test_a_layer_that_was_put_under_a_scan_is_not(name: str) -> None:
     with document(KINDS[name]) as made:
         layer = judged(made, 0, 144)
-        assert not is_trusted(made, 0, partly=True)
+        assert not is_taken(made, partly=True)
     assert layer is not None
     assert layer.reason
 

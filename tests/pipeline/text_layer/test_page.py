@@ -287,7 +287,8 @@ def test_a_layer_is_taken_from_a_page_that_is_set_sideways_as_a_whole(tmp_path: 
     for word, same in zip(found.layer.words, upright.layer.words, strict=True):
         assert word.box_px == pytest.approx(same.box_px, abs=1)
     with pymupdf.open(tmp_path / "side.pdf") as document:
-        assert layer_page.is_trusted(document, 0)
+        layer, turn_deg = layer_page.taken(document, 0, RenderSettings())
+    assert (layer is None, turn_deg) == (False, angle)
 
 
 def test_a_layer_that_is_compared_is_that_of_the_page_as_it_is_drawn(tmp_path: Path) -> None:
