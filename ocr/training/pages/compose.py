@@ -11,9 +11,9 @@ from typing import Any
 
 import pymupdf
 
-from ocr.training.pages.furniture import bands, footer, footnotes, header, margin_note
-from ocr.training.pages.genres import GENRES, MIXED, Form, Genre, draw_form
-from ocr.training.pages.matter.page_writer import Maker, Writer, visible
+from ocr.training.pages.blocks.makers import block
+from ocr.training.pages.blocks.page_writer import Writer, visible
+from ocr.training.pages.genres import GENRES, Form, Genre, draw_form
 from ocr.training.pages.page_source import PageSource
 from ocr.training.pages.page_truth import Sheet, UnreadableError
 from ocr.training.pages.styles import Fonts, Style, choose_style
@@ -96,7 +96,7 @@ def small(rng: random.Random, source: PageSource) -> Sheet:
     """Returns a small sheet in large type. Raises: UnreadableError."""
     em_px = math.exp(rng.uniform(math.log(15.0), math.log(36.0)))
     form = Form(
-        genre=MIXED if rng.random() < 0.6 else rng.choice(GENRES),
+        genre=GENRES[0] if rng.random() < 0.6 else rng.choice(GENRES),
         width_pt=_SMALL_PX / _SMALL_SCALE,
         height_pt=_SMALL_PX / _SMALL_SCALE,
         size_pt=em_px / _SMALL_SCALE,
@@ -139,19 +139,19 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
         width_pt=form.width_pt,
         height_pt=form.height_pt,
     )
-    above, below = bands(frame, size_pt, form.height_pt)
+    above, below = _bands(frame, size_pt, form.height_pt)
     furniture = form.furniture and not genre.plain
     if furniture and rng.random() < 0.35:
-        layout.place([_named(header, writer)], [above])
+        layout.place([block("header", writer)], [above])
     notes = furniture and rng.random() < genre.footnotes
     _body(writer, layout, genre, frame, gap, form.fill, notes=notes)
     if noted:
         edge = frame.x1 + 0.8 * size_pt
         top = rng.uniform(frame.y0, frame.y0 + 0.6 * frame.height)
         box = pymupdf.Rect(edge, top, form.width_pt - 4, top + 0.3 * frame.height)
-        layout.place([_named(margin_note, writer)], [box])
+        layout.place([block("margin_note", writer)], [box])
     if furniture and rng.random() < 0.5:
-        layout.place([_named(footer, writer)], [below])
+        layout.place([block("footer", writer)], [below])
     return layout.finish()
 
 
@@ -162,11 +162,6 @@ def category_of(rng: random.Random, source: TextSource, genre: Genre) -> str:
     if BUSINESS in source.paragraphs and rng.random() < genre.business:
         return BUSINESS
     return source.category(rng)
-
-
-def _named(make: Maker, w: Writer) -> str:
-    """Returns a block behind a comment with its maker's name, which tells readers of the markup what it is."""
-    return f"<!--{make.__name__}-->{make(w)}"
 
 
 def _capacity(box: pymupdf.Rect, size_pt: float) -> float:
@@ -187,14 +182,22 @@ def _frame(rng: random.Random, form: Form, right: float) -> pymupdf.Rect:
     return pymupdf.Rect(left * width, top * height, (1 - max(free, right)) * width, (1 - bottom) * height)
 
 
+def _bands(frame: pymupdf.Rect, size_pt: float, height_pt: float) -> tuple[pymupdf.Rect, pymupdf.Rect]:
+    """Returns the boxes of a header and a footer: above and below the frame."""
+    band = size_pt * 1.6
+    above = pymupdf.Rect(frame.x0, max(2, frame.y0 - 1.9 * band), frame.x1, frame.y0 - 0.3 * band)
+    below = pymupdf.Rect(frame.x0, frame.y1 + 0.4 * band, frame.x1, min(height_pt - 1, frame.y1 + 2.2 * band))
+    return above, below
+
+
 def _body(
     w: Writer, layout: Layout, genre: Genre, frame: pymupdf.Rect, gap: float, fill: float, *, notes: bool
 ) -> None:
     """Places the page's matter: what opens it over all columns, the columns, footnotes below them."""
     capacity = min(_MOST_CHARACTERS, int(_capacity(frame, w.size_pt) * fill) + 10)
     column_pt, w.width_pt = w.width_pt, frame.width
-    opening = [_named(make, w) for make in genre.first] if w.chance(genre.first_share) else []
-    foot = [_named(footnotes, w)] if notes else []
+    opening = [block(name, w) for name in genre.first] if w.chance(genre.first_share) else []
+    foot = [block("footnotes", w)] if notes else []
     w.width_pt = column_pt
     blocks = _write(w, genre, capacity)
     body = pymupdf.Rect(frame)
@@ -227,12 +230,11 @@ def _write(w: Writer, genre: Genre, capacity: int) -> list[str]:
     # Some kinds of blocks are frequent on one page and absent on another; the first kind is always there.
     shares = [
         share * w.rng.choice([0.0, 0.3, 1.0, 1.0, 2.5]) if i else share
-        for i, (_, share) in enumerate(genre.blocks)
+        for i, share in enumerate(genre.blocks.values())
     ]
-    makers = [make for make, _ in genre.blocks]
     blocks: list[str] = []
     written = 0
     while written < capacity:
-        blocks.append(_named(w.rng.choices(makers, shares)[0], w))
+        blocks.append(block(w.rng.choices(list(genre.blocks), shares)[0], w))
         written += _size(blocks[-1])
     return blocks

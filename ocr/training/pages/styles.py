@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pymupdf
 
+from ocr.training.pages.blocks.block_templates import templates
+
 # Hyphenation patterns that MuPDF brings; for others words stay whole.
 HYPHENATED = frozenset({"cs", "da", "de", "es", "fi", "fr", "hu", "it", "nb", "nl", "pt", "ro", "sv"})
 _TAG = re.compile(r"<[^>]*>")
@@ -106,18 +108,14 @@ def choose_style(
     hyphens = justify and not mono and rng.random() < (0.85 if tight else 0.6)
     language = category if category in HYPHENATED else "en"
     scale = rng.uniform(0.78, 0.95)
-    css = (
-        font_face("body", body)
-        + font_face("head", head)
-        + font_face("mono", code)
-        + _text(
-            rng, size_pt, "justify" if justify else rng.choice(["left", "left", "left", "center"]), leading
-        )
-        + ("p{hyphens:auto}" if hyphens else "")
-        + _headings(rng)
-        + _CLASSES
-        + f"pre,code,.mono{{font-size:{scale:.3f}em}}pre code{{font-size:1em}}"
-        + _details(rng)
+    css = templates.get_template("style.css.jinja").render(
+        rng=rng,
+        faces={"body": body, "head": head, "mono": code},
+        size_pt=size_pt,
+        align="justify" if justify else rng.choice(["left", "left", "left", "center"]),
+        leading=leading,
+        hyphens=hyphens,
+        scale=scale,
     )
     return Style(
         css=css,
@@ -127,66 +125,3 @@ def choose_style(
         code_pt=scale * size_pt,
         language=language if hyphens else None,
     )
-
-
-def _text(rng: random.Random, size_pt: float, align: str, leading: tuple[float, float]) -> str:
-    indent = f"text-indent:{rng.choice([1, 1.5, 2])}em;margin:0;" if rng.random() < 0.4 else ""
-    slant = "font-style:italic;" if rng.random() < 0.05 else ""
-    weight = "font-weight:bold;" if rng.random() < 0.05 else ""
-    colour = f"color:#{''.join(rng.choices('01234567', k=6))};" if rng.random() < 0.15 else ""
-    return (
-        f"body{{margin:0;font-family:body;font-size:{size_pt:.2f}pt;line-height:{rng.uniform(*leading):.2f};"
-        f"{slant}{weight}{colour}}}"
-        f"p{{text-align:{align};margin:{rng.uniform(0.2, 1.0):.2f}em 0;{indent}}}"
-    )
-
-
-def _headings(rng: random.Random) -> str:
-    colour = f"color:#{''.join(rng.choices('01234567', k=6))};" if rng.random() < 0.2 else ""
-    align = rng.choice(["left", "left", "center"])
-    return (
-        f"h1,h2,h3,h4{{font-family:head;text-align:{align};text-indent:0;{colour}}}"
-        f"h1{{font-size:{rng.uniform(1.4, 2.6):.2f}em}}h2{{font-size:{rng.uniform(1.2, 1.6):.2f}em}}"
-        f"h3{{font-size:1.1em}}h4{{font-size:1em;{rng.choice(['font-style:italic', ''])}}}"
-    )
-
-
-# What the blocks' markup relies on. Lines measured to fit must not be bold or slanted by the page's style.
-_CLASSES = (
-    "pre,code,.mono{font-family:mono}"
-    ".left,.right,.centre,.caption,.small,.term,.meaning,.entry0,.entry1,.line,.item0,.item1,.item2"
-    "{text-indent:0;hyphens:manual}"
-    ".left,.line,.term{text-align:left}.right{text-align:right}.centre{text-align:center}"
-    ".line{margin:0;font-style:normal;font-weight:normal}.line,.plain{white-space:nowrap}"
-    ".entry0,.entry1{text-align:left;margin:0}.entry1{margin-left:1.2em}"
-    ".hang{margin-left:1.4em;text-indent:-1.4em}"
-    ".term{margin-bottom:0}.meaning{margin-top:0;margin-left:2.2em}"
-    ".item0,.item1,.item2{text-align:left}"
-    ".item0{margin-left:1.2em}.item1{margin-left:2.8em}.item2{margin-left:4.4em}"
-    ".plain td{border:0;padding:0}table{text-indent:0}hr{margin:0.5em 0}"
-)
-
-
-def _details(rng: random.Random) -> str:
-    between = rng.choice(["0", "0", "0.3em"])
-    return (
-        f"td,th{{padding:{rng.randint(1, 5)}px}}th{{text-align:left}}"
-        f".small{{font-size:{rng.uniform(0.7, 0.85):.2f}em}}"
-        f".caption{{font-size:{rng.choice([0.8, 0.9, 1])}em;text-align:{rng.choice(['left', 'center'])}}}"
-        f".abstract{{font-size:{rng.choice([0.85, 0.9, 1])}em;margin-left:2em;margin-right:2em}}"
-        f".quote{{margin-left:{rng.uniform(1, 4):.1f}em;margin-right:{rng.uniform(0, 3):.1f}em;text-indent:0}}"
-        f".item0,.item1,.item2{{text-indent:{rng.choice([0, -1, -1, -1.4])}em}}"
-        f".item0,.item1,.item2,li{{margin-top:{between};margin-bottom:{between}}}"
-    )
-
-
-def font_face(alias: str, family: Family) -> str:
-    """The CSS that makes a family known as `alias`."""
-    rules = []
-    for style, file in family.styles.items():
-        weight = "bold" if "bold" in style else "normal"
-        slant = "italic" if "italic" in style else "normal"
-        rules.append(
-            f"@font-face{{font-family:{alias};src:url('{file}');font-weight:{weight};font-style:{slant}}}"
-        )
-    return "".join(rules)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pymupdf
 
+from ocr.training.pages.blocks.page_writer import Writer
 from ocr.training.pages.compose import Layout
-from ocr.training.pages.matter.page_writer import Writer
 from ocr.training.pages.page_truth import Sheet
 from ocr.training.pages.styles import Fonts, choose_style
 from ocr.training.pages.words.text import TextSource

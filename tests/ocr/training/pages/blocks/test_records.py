@@ -4,8 +4,8 @@ import html
 import re
 from pathlib import Path
 
+from ocr.training.pages.blocks.records import wrapped
 from ocr.training.pages.page_truth import extract
-from ocr.training.pages.tabular.records import wrapped
 from tests.ocr.training.writers import Desk
 
 SEEDS = 40

@@ -4,8 +4,8 @@ import html
 import re
 from pathlib import Path
 
-from ocr.training.pages.matter.contents import index
-from ocr.training.pages.matter.page_writer import visible
+from ocr.training.pages.blocks.contents import index
+from ocr.training.pages.blocks.page_writer import visible
 from ocr.training.pages.page_truth import extract
 from tests.ocr.training.writers import Desk
 

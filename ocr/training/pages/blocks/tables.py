@@ -5,21 +5,11 @@ They are read row by row, cell after cell, as the text layer has them; a merged 
 
 import html
 
-from ocr.training.pages.matter.listings import preformatted
-from ocr.training.pages.matter.page_writer import Writer, visible
-from ocr.training.pages.tabular.columns import KINDS
+from ocr.training.pages.blocks.block_templates import LISTS
+from ocr.training.pages.blocks.columns import KINDS
+from ocr.training.pages.blocks.listings import preformatted
+from ocr.training.pages.blocks.page_writer import Writer, visible
 
-_HEADS = [
-    "background-color:#222;color:#fff",
-    "background-color:#ddd",
-    "font-weight:bold",
-    "font-style:italic",
-    "",
-]
-_STRIPES = ["", "", "", "#eee", "#e8eef8"]
-_SECTIONS = ["font-weight:bold", "font-style:italic", "text-align:center", "background-color:#eee"]
-_RULES = ["none", "none", "none", "grid", "grid", "rows", "rows", "inner", "columns", "book"]
-_LINES = ["1px solid #000", "1px solid #000", "1px solid #999", "1px solid #555", "2px solid #000"]
 Rows = list[list[str]]
 
 
@@ -66,8 +56,12 @@ def grid(
     numeric: columns mostly set flush right. percents: the columns' widths, for cells that wrap, the first of which may
     go over several rows; None makes them as wide as their cells. scale: of the type.
     """
-    rng, kind, line = w.rng, w.rng.choice(_RULES), w.rng.choice(_LINES)
-    stripe, head, tag = rng.choice(_STRIPES), rng.choice(_HEADS), "th" if w.chance(0.3) else "td"
+    rng, kind, line = w.rng, w.rng.choice(LISTS["rules"]), w.rng.choice(LISTS["rule styles"])
+    stripe, head, tag = (
+        rng.choice(LISTS["stripes"]),
+        rng.choice(LISTS["head styles"]),
+        "th" if w.chance(0.3) else "td",
+    )
     right, upright = rng.random() < 0.7, rng.choice(["top", "top", "middle"])
     clear = kind in ("grid", "rows", "inner") or upright == "top"  # shows where a merged cell belongs
     spans = _spans(w, len(rows), merged=percents is not None and clear and w.chance(0.3))
@@ -75,7 +69,7 @@ def grid(
     made = ""
     for number, (row, span) in enumerate(zip(rows, spans, strict=True)):
         if sections and number and span and w.chance(0.2):
-            style = style_of(_edge(kind, line, 0), rng.choice(_SECTIONS))
+            style = style_of(_edge(kind, line, 0), rng.choice(LISTS["section styles"]))
             made += f"<tr><td colspan={len(row)}{style}>{w.words(1, 3)}</td></tr>"
         cells = ""
         for i, (text, is_number) in enumerate(zip(row, numeric, strict=True)):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ocr.training.pages.blocks.columns import KINDS, ColumnKind
+from ocr.training.pages.blocks.tables import grid, table
 from ocr.training.pages.page_truth import extract
-from ocr.training.pages.tabular.columns import KINDS, ColumnKind
-from ocr.training.pages.tabular.tables import grid, table
 from tests.ocr.training.writers import Desk
 
 

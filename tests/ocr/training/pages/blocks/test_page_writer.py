@@ -6,26 +6,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ocr.training.pages.furniture import footer, footnotes, header, margin_note
+from ocr.training.pages.blocks.block_templates import small_capitals, spaced_capitals
+from ocr.training.pages.blocks.contents import contents
+from ocr.training.pages.blocks.makers import MAKERS
+from ocr.training.pages.blocks.page_writer import visible
 from ocr.training.pages.genres import GENRES
-from ocr.training.pages.matter.contents import contents
-from ocr.training.pages.matter.page_writer import Maker, visible
-from ocr.training.pages.matter.prose import small_capitals, spaced_capitals
 from ocr.training.pages.page_truth import clean, extract
 from tests.ocr.training.writers import WIDTH_PT, Desk
-
-MAKERS: dict[str, Maker] = {
-    make.__name__: make
-    for make in (
-        *(make for genre in GENRES for make in (*genre.first, *(m for m, _ in genre.blocks))),
-        *(header, footer, footnotes, margin_note),
-    )
-}
 
 
 def letters(text: str) -> str:
     """Returns the letters alone: MuPDF draws bullets and numbers of lists, and adds hyphens at the ends of lines."""
     return "".join(clean(mark) for mark in text if mark.isalpha() or "\ufb00" <= mark <= "\ufb06")
+
+
+def test_genres_name_makers_and_every_maker_is_of_one_or_of_a_pages_edges() -> None:
+    named = {name for genre in GENRES for name in (*genre.first, *genre.blocks)}
+    assert named | {"header", "footer", "footnotes", "margin_note"} == set(MAKERS)
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ocr.training.pages.matter.page_writer import Writer, visible
-from ocr.training.pages.tabular.slips import slip
+from ocr.training.pages.blocks.page_writer import Writer, visible
+from ocr.training.pages.blocks.slips import slip
 from ocr.training.pages.words.text import TextSource
 from ocr.training.pictures.source import Pictures
 

@@ -1,20 +1,16 @@
-"""Tables of contents and indexes: titles or terms, leaders of many kinds, page numbers, mostly at the right edge."""
+"""Tables of contents and indexes: titles or terms, leaders of many kinds, page numbers, mostly at the right edge.
+
+And lists whose items' marks are part of the text.
+"""
 
 import html
 from dataclasses import dataclass
 
-from ocr.training.pages.matter.page_writer import ROMAN, Writer
+from ocr.training.pages.blocks.block_templates import LISTS, macro
+from ocr.training.pages.blocks.page_writer import ROMAN, Writer
 from ocr.training.pages.words.nonce import alike
 
-_LEADERS = [
-    ".", ".", ".", " .", " .", " .", " \u00a0.", " \u00a0.", " \u00a0\u00a0.", " .\u00a0.", "·", " ·", "_", "-", " -",
-    "…", " •", "", "", "",
-]  # fmt: skip
-_HEADS = [
-    "Contents", "Table of Contents", "CONTENTS", "Inhalt", "Inhaltsverzeichnis", "Table des matières", "Índice",
-    "Sommaire", "Indice", "Spis treści", "Obsah", "Innehåll", "List of Figures", "List of Tables", "Figures",
-]  # fmt: skip
-_WORDS = ["", "", "", "", "Chapter ", "Part ", "Kapitel ", "Abb. ", "Figure "]
+_MARKS = "•–—*◦▪■●○→✓★‣▶+-∗·□☐»"  # of items
 _BOLD = 1.25  # how much wider bold text is, at most
 
 
@@ -38,7 +34,7 @@ class _Level:
 
 
 def _levels(w: Writer) -> list[_Level]:
-    rng, leader = w.rng, w.rng.choice(_LEADERS)
+    rng, leader = w.rng, w.rng.choice(LISTS["leaders"])
     first = "" if w.chance(0.45) else leader
     bold = w.chance(0.6 if first != leader else 0.15)
     edge, step = rng.choice(["text", "text", "page", "dots"]), rng.choice([0.0, 1.0, 1.5, 1.5, 2.2])
@@ -54,10 +50,10 @@ def contents(w: Writer) -> str:
     """Returns lines of a table of contents: title, leader, page number."""
     rng, page, levels = w.rng, w.number(2), _levels(w)
     gap = rng.choice([" ", " ", "\u00a0 ", "\u00a0\u00a0\u00a0 ", ". ", "\u2003"])
-    numbered, most, word = w.chance(0.7), 12 if w.chance(0.3) else 5, rng.choice(_WORDS)
+    numbered, most, word = w.chance(0.7), 12 if w.chance(0.3) else 5, rng.choice(LISTS["contents words"])
     counts = [rng.randint(1, 9), 0, 0]
     labels = rng.choices(["number", "roman", "chapter"], [12, 1, 1])[0]
-    entries = f"<h1>{rng.choice(_HEADS)}</h1>" if w.chance(0.5) else ""
+    entries = f"<h1>{rng.choice(LISTS['contents heads'])}</h1>" if w.chance(0.5) else ""
     for _ in range(rng.randint(4, 26)):
         page += rng.randint(0, 12)
         level = rng.choice([0, 1, 1, 2]) if w.chance(0.8) else 0
@@ -105,14 +101,17 @@ def _filled(w: Writer, text: str, page: str, look: _Level) -> str:
 
 
 _INITIALS = "ABCDEFGHIKLMNOPRSTUVWZ"
-_INDEX_LEADERS = [", ", ", ", ", ", " ", " . . . . ", " .... ", " . . ", "\u2003", ": "]
 
 
 def index(w: Writer) -> str:
     """Returns entries of an alphabetical index, perhaps below a letter: all of one form, hanging or indented."""
     rng = w.rng
     names = alike(rng, 12) if w.chance(0.4) else []
-    most, digits, leader = rng.choice([1, 2, 5, 12, 30]), rng.choice([3, 3, 4]), rng.choice(_INDEX_LEADERS)
+    most, digits, leader = (
+        rng.choice([1, 2, 5, 12, 30]),
+        rng.choice([3, 3, 4]),
+        rng.choice(LISTS["index leaders"]),
+    )
     face = rng.choice(["code", "span", "i"]) if names else "span"
     indent = min(rng.choice([1.0, 2.0, 4.0]), 0.3 * w.width_pt / w.size_pt)
     align = rng.choice(["justify", "left"]) if most > 5 else "left"
@@ -149,3 +148,26 @@ def _pages(w: Writer, most: int, digits: int) -> str:
     tag, at = rng.choice(["", "", "u", "b", "i"]), rng.randrange(len(shown))
     shown[at] = f"<{tag}>{shown[at]}</{tag}>" if tag else shown[at]
     return ", ".join(shown)
+
+
+def marked(w: Writer) -> str:
+    """Returns items whose marks are part of the text, up to three levels deep."""
+    rng, levels = w.rng, w.rng.choice([1, 1, 2, 3])
+    marks = [_numbering(w) if w.chance(0.4) else None for _ in range(levels)]
+    shapes = [rng.choice(_MARKS) for _ in range(levels)]
+    counts, level, items = [0] * levels, 0, []
+    for _ in range(rng.randint(3, 10)):
+        numbers = marks[level]
+        mark = numbers[counts[level] % len(numbers)] if numbers else shapes[level]
+        counts[level] += 1
+        text = macro("item")(w) if w.chance(0.4) else w.words(1, 14)
+        items.append(f"<p class=item{level}>{mark} {text}</p>")
+        level = max(0, min(levels - 1, level + rng.choice([-2, -1, 0, 0, 1])))
+        counts[level + 1 :] = [0] * (levels - level - 1)
+    return "".join(items) + (macro("paragraph")(w) if w.chance(0.4) else "")
+
+
+def _numbering(w: Writer) -> list[str]:
+    style = w.rng.choice(["{}.", "({})", "{})"])
+    kinds = [[str(n) for n in range(1, 13)], list("abcdefghijkl"), list("ABCDEFGHIJKL"), ROMAN[:12]]
+    return [style.format(name) for name in w.rng.choice(kinds)]

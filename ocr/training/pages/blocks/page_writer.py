@@ -1,15 +1,19 @@
-"""The writer of a page, which makers of HTML blocks ask for words, and what all of them need."""
+"""The writer of a page, which makers of HTML blocks ask for words, draws and pictures."""
 
 import html
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from ocr.training.pages.blocks.block_templates import macro
 from ocr.training.pages.words.text import TextSource, random_word
 from ocr.training.pictures.source import Pictures
 
+T = TypeVar("T")
 _TAG = re.compile(r"<[^>]*>")
+_TAGS = frozenset("<>")
 ROMAN = ["i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv", "xvi"]
 
 
@@ -35,6 +39,16 @@ class Writer:
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
 
+    def pick(self, *options: T) -> T:
+        return self.rng.choice(options)
+
+    def weighted(self, shares: Mapping[T, float]) -> T:
+        return self.rng.choices(list(shares), list(shares.values()))[0]
+
+    def between(self, low: int, high: int) -> int:
+        """Returns a whole number; both ends may come."""
+        return self.rng.randint(low, high)
+
     def words(self, low: int, high: int) -> str:
         """Returns a few consecutive words, escaped."""
         return html.escape(self.source.phrase(self.rng, self.category, self.rng.randint(low, high)))
@@ -47,6 +61,18 @@ class Writer:
     def text(self, max_chars: int = 900) -> str:
         return html.escape(self.source.paragraph(self.rng, self.category, max_chars))
 
+    def inline(self, text: str, share: float = 0.35) -> str:
+        """Returns the escaped text with some of its words set differently."""
+        while self.chance(share):
+            words = text.split(" ")
+            start = self.rng.randrange(len(words))
+            end = start + self.between(1, 6)
+            part = " ".join(words[start:end])
+            if part and not _TAGS & set(part):
+                words[start:end] = [macro("set_apart")(self, part)]
+                text = " ".join(words)
+        return text
+
     def value(self) -> str:
         """Returns a random number, price, date, code or word, escaped."""
         return html.escape(random_word(self.rng))
@@ -58,6 +84,14 @@ class Writer:
         """Returns a label such as `Figure 3:`."""
         number = f"{self.rng.choice(['', f'{self.rng.randint(1, 12)}.'])}{self.rng.randint(1, highest)}"
         return f"{word} {number}{self.rng.choice([':', '.', ' –'])}"
+
+    def picture(self, width_pt: float, height_pt: float, align: str) -> str:
+        """Returns a new picture, at screen resolution."""
+        name, scale = f"picture{len(self.images)}", self.rng.uniform(1.0, 1.8)
+        size_px = (max(8, int(side * scale)) for side in (width_pt, height_pt))
+        self.images[name] = self.pictures.png(self.rng, *size_px)
+        style = f"width:{width_pt:.1f}pt;height:{height_pt:.1f}pt"
+        return f'<p style="text-align:{align};text-indent:0"><img src="{name}" style="{style}"></p>'
 
     def fits(self) -> int:
         """Returns how many characters of code go on a line, one less than fit."""

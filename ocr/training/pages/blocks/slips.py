@@ -1,67 +1,19 @@
 """Slips of tills and card readers: shop, dates and numbers, goods in many forms, sums, taxes, small talk.
 
-What may stand on a line is a table of templates: the left part and, flush right, the right one. `|` parts alternatives,
-`||` what follows each of them.
+slips.yaml says what may stand on a line, as templates.
 """
 
 import html
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ocr.training.pages.matter.listings import preformatted
-from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.blocks.block_templates import listed
+from ocr.training.pages.blocks.listings import preformatted
+from ocr.training.pages.blocks.page_writer import Writer
 
-Line = tuple[str, str]
-_HEAD: tuple[Line, ...] = (
-    ("{Words}", ""),
-    ("{words} {words}", ""),
-    ("{digits} {words}", ""),
-    ("{number} {words}", ""),
-)
-_NUMBERS: tuple[Line, ...] = (
-    ("Tel|TEL:|Phone|Tél.|| {digits}-{number}", ""),
-    ("GST No|VAT Reg|USt-IdNr.|NIP|SIRET|P.IVA|Co. Reg. No.||: {number}", ""),
-)
-_FIELDS: dict[str, str] = {
-    "Date": "{day:02}/{month:02}/20{year}|{day:02}.{month:02}.{year}|{day:02}-{month:02}-{year}",
-    "Time": "{hour:02}:{minute:02}|{hour:02}:{minute:02} PM|{hour:02}:{minute:02}:{month:02}",
-    "Cashier|Server|Member|SALESPERSON": "{words}",
-    "Terminal|TID|MID|Receipt No|Bill No.|Table|Covers|Ref|AUTH CODE|APPR": "{digits}|#{digits}|{letter}{number}",
-    "Order|Invoice|Kasse|Bon-Nr.|Batch|RRN|AID|Counter": "{number}|{letter}{digits}",
-}
-# The forms of goods: one for all of a slip.
-_GOODS: tuple[tuple[Line, ...], ...] = (
-    (("{words}", "{cost}{mark}"),),
-    (("{count} {words}", "{cost}{mark}"),),
-    (("{words}", ""), (" {number} {count} x {price}", "{cost}{mark}")),
-    (("{count:>2}x {words}", "{price} {cost}"),),
-    (("{words}", "{currency}{cost}"), ("   {count} @ {price}", "")),
-    (("{digits} {words}", "{cost}{mark}"),),
-)
-_COLUMNS: Line = ("QTY ITEM|Qty Description|Pos Artikel|Item", "AMT|Price|EUR|RM")
-_DISCOUNT: Line = ("  Discount|  Rabatt|  Remise|  SAVE", "-{price}")
-_BEFORE: tuple[Line, ...] = (
-    ("Subtotal|SUB-TOTAL|Zwischensumme|Sous-total", "{total}"),
-    ("Rounding", "0.00|-0.01|0.02"),
-    ("Items|Item count|Artikel|Qty", "{day}"),
-    ("Service 10%", "{tax}"),
-)
-_TOTAL: Line = (
-    "TOTAL|Total|GRAND TOTAL|AMOUNT DUE|Balance|SUMME EUR|A PAYER|TOTALE|SUMA PLN|CELKEM|NET TOTAL|"
-    "TOTAL SALES (INCL TAX)|Total incl. GST|Att betala|Bedrag",
-    "{currency}{total}",
-)
-_PAID: tuple[Line, ...] = (
-    ("CASH|Cash|CARD|VISA|MASTERCARD|DEBIT|Bar|ESPECES|CONTANTI|Gotówka|EFTPOS", "{paid}"),
-    ("CHANGE|Change|Rückgeld|RENDU|RESTO|Change Due|Reszta", "{change}"),
-)
-_TAX: Line = ("VAT|GST|Tax|MwSt|TVA|IVA|PTU|DPH|BTW|Moms|SALES TAX|| {rate}%", "{net} {tax}")
-_SAID = (
-    "THANK YOU|Thank you for shopping with us!|PLEASE COME AGAIN|Goods sold are not returnable|"
-    "Vielen Dank für Ihren Einkauf|Merci de votre visite|Gracias por su compra|Grazie e arrivederci|Dziękujemy|"
-    "CUSTOMER COPY|*** APPROVED ***|NO SIGNATURE REQUIRED|Keep this receipt as proof of purchase|TAX INVOICE|"
-    "Exchange within 7 days with receipt|www.{host}.com|Follow us @{host}|DUPLICATE|- {words} -|{number}"
-)
+Line = Sequence[str]
+_LINES = listed("slips.yaml")
 
 
 def amount(value: float, *, comma: bool = False) -> str:
@@ -135,17 +87,21 @@ def slip(w: Writer) -> str:
     paid, rate = total * rng.uniform(1, 1.3), rng.choice([5, 6, 7, 8, 9, 10, 19, 20, 21, 23, 25])
     money = {"total": total, "paid": paid, "change": paid - total, "rate": rate, "price": total / 10}
     money |= {"tax": total * rate / (100 + rate), "net": total * 100 / (100 + rate)}
-    chosen = [*rng.sample(_BEFORE, rng.randint(0, 2)), _TOTAL, *_PAID[: rng.randint(0, 2)]]
-    head = [made.line(line) for line in _HEAD[: rng.randint(1, 4)]]
-    head += [made.line(line) for line in rng.sample(_NUMBERS, rng.randint(0, 2))]
+    chosen = [
+        *rng.sample(_LINES["before the total"], rng.randint(0, 2)),
+        _LINES["total"],
+        *_LINES["paid"][: rng.randint(0, 2)],
+    ]
+    head = [made.line(line) for line in _LINES["head"][: rng.randint(1, 4)]]
+    head += [made.line(line) for line in rng.sample(_LINES["numbers"], rng.randint(0, 2))]
     parts = [
         [made.centred(line) for line in head] if w.chance(0.75) else head,
         _fields(made),
         goods,
         [made.line(line, **money) for line in chosen],
-        [made.line(_TAX, **money) for _ in range(rng.randint(1, 2))],
+        [made.line(_LINES["tax"], **money) for _ in range(rng.randint(1, 2))],
         _fields(made),
-        [made.centred(made.filled(_SAID)) for _ in range(rng.randint(1, 4))],
+        [made.centred(made.filled(_LINES["said"])) for _ in range(rng.randint(1, 4))],
     ]
     ruler = (rng.choice(["-", "=", "*", "- ", "_", ".", "#"]) * made.width)[: made.width].rstrip()
     lines: list[str] = []
@@ -159,19 +115,19 @@ def slip(w: Writer) -> str:
 def _fields(s: _Slip) -> list[str]:
     rng, colon = s.w.rng, s.w.rng.choice([":", ": ", " : ", " "])
     lines, spread = [], rng.random() < 0.4
-    for names in rng.choices(list(_FIELDS), k=rng.randint(1, 6)):
-        name, value = rng.choice(names.split("|")) + colon, s.filled(_FIELDS[names])
+    for names in rng.choices(list(_LINES["fields"]), k=rng.randint(1, 6)):
+        name, value = rng.choice(names.split("|")) + colon, s.filled(_LINES["fields"][names])
         lines.append(s.sides(name.rstrip(), value) if spread else f"{name}{value}"[: s.width])
     return lines
 
 
 def _goods(s: _Slip) -> tuple[list[str], float]:
     """Returns the lines of what was bought, all in one form, and what it costs."""
-    rng, total, form = s.w.rng, 0.0, s.w.rng.choice(_GOODS)
-    lines = [s.line(_COLUMNS)] if rng.random() < 0.2 else []
+    rng, total, form = s.w.rng, 0.0, s.w.rng.choice(_LINES["goods"])
+    lines = [s.line(_LINES["columns"])] if rng.random() < 0.2 else []
     for _ in range(rng.randint(1, 18)):
         count, price = rng.choice([1, 1, 1, 2, 3, 6, 12]), rng.randint(5, 19999) / 100
         total += count * price
         lines += [s.line(line, count=count, price=price, cost=count * price) for line in form]
-        lines += [s.line(_DISCOUNT, price=price / 10)] if rng.random() < 0.05 else []
+        lines += [s.line(_LINES["discount"], price=price / 10)] if rng.random() < 0.05 else []
     return lines, total

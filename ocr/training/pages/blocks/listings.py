@@ -1,9 +1,9 @@
-"""Monospaced matter: program text, numbered lines, shell sessions, mail."""
+"""Monospaced matter: program text, numbered lines, shell sessions."""
 
 import html
 import string
 
-from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.blocks.page_writer import Writer
 from ocr.training.pages.words.text import code_block, random_word
 
 
@@ -62,19 +62,3 @@ def shell(w: Writer) -> str:
 def _words(w: Writer) -> list[str]:
     text = w.source.paragraph(w.rng, w.category).lower()
     return [word for word in text.split() if word.isalpha()] or ["make", "list"]
-
-
-def mail(w: Writer) -> str:
-    """Returns the head of a message and its first words."""
-    rng = w.rng
-    name, host = w.words(1, 1).lower(), w.words(1, 1).lower()
-    head = [
-        f"From: {w.words(2, 2)} &lt;{name}@{host}.{rng.choice(['com', 'org', 'de', 'fr'])}&gt;",
-        f"To: {w.words(1, 1).lower()}@{host}.org",
-        f"Subject: {rng.choice(['', 'Re: ', 'AW: ', 'Fwd: '])}{w.words(2, 8)}",
-        f"Date: {w.value()}",
-        f"https://www.{host}.{rng.choice(['com', 'net', 'io'])}/{name}/{w.number(4)}?q={name}",
-    ]
-    lines = rng.sample(head, rng.randint(2, 5))
-    tag = "<p class='left mono'>" if w.chance(0.5) else "<p class=left>"
-    return f"{tag}{'<br>'.join(lines)}</p>"

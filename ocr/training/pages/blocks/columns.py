@@ -6,60 +6,13 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ocr.training.pages.matter.maths import formula
-from ocr.training.pages.matter.page_writer import Writer
+from ocr.training.pages.blocks.block_templates import LISTS, macro
+from ocr.training.pages.blocks.page_writer import Writer
 from ocr.training.pages.words.nonce import alike
 
 Cell = Callable[[int], str]
 """Returns the n-th cell of a column, escaped."""
 
-_UNITS = (
-    "cm", "kg", "ms", "pb", "MeV", "GeV", "%", "px", "pt", "Hz", "°C", "µm", "mol", "nb", "fb", "mrad", "ns", "ml",
-)  # fmt: skip
-_PREFIXED = ["f", "p", "n", "µ", "m", "c", "d", "k", "M", "G", "T"]
-_BASE_UNITS = [
-    "eV",
-    "m",
-    "g",
-    "s",
-    "Hz",
-    "b",
-    "Pa",
-    "V",
-    "A",
-    "W",
-    "J",
-    "l",
-    "B",
-    "T",
-    "Ω",
-    "mol",
-    "Bq",
-    "F",
-    "N",
-]
-_FEW = (
-    "yes",
-    "no",
-    "–",
-    "×",
-    "0",
-    "1",
-    "OK",
-    "n/a",
-    "✓",
-    "R/W",
-    "RO",
-    "int",
-    "float",
-    "bool",
-    "auto",
-    "none",
-    "amd64",
-)
-_NUMBERS = (
-    "{}", "{}", "{}.", "({})", "0x{:02X}", "0x{:04X}", "0x{:08X}", "U+{:04X}", "{:08b}", "[{}:0]", "−{}",
-)  # fmt: skip
 _LETTERS = [chr(c) for c in (*range(0x21, 0x7F), *range(0xC0, 0xD7), *range(0xD8, 0xF7), *range(0xF8, 0x100))]
 
 
@@ -84,12 +37,12 @@ def _words(w: Writer) -> Cell:
 
 
 def _values(w: Writer) -> Cell:
-    return lambda _: formula(w.rng) if w.chance(0.02) else w.value()[:18]
+    return lambda _: macro("formula")(w) if w.chance(0.02) else w.value()[:18]
 
 
 def _few(w: Writer) -> Cell:
     made = [w.words(1, 2), w.value()[:10], f"{w.rng.choice(string.ascii_uppercase)}{w.number(1)}"]
-    values = w.rng.sample([*_FEW, *made], w.rng.randint(2, 4))
+    values = w.rng.sample([*LISTS["few values"], *made], w.rng.randint(2, 4))
     return lambda _: w.rng.choice(values)
 
 
@@ -101,13 +54,17 @@ def _figures(w: Writer) -> Cell:
 
 def _sequence(w: Writer) -> Cell:
     """Numbers that go up: of lines, offsets of registers, code points."""
-    form, start, step = w.rng.choice(_NUMBERS), w.rng.randrange(9000), w.rng.choice([1, 1, 1, 2, 4, 8, 16])
+    form, start, step = (
+        w.rng.choice(LISTS["sequences"]),
+        w.rng.randrange(9000),
+        w.rng.choice([1, 1, 1, 2, 4, 8, 16]),
+    )
     return lambda n: form.format(start + n * step)
 
 
 def _quantities(w: Writer) -> Cell:
     """Values with units and powers, upright, slanted or bold."""
-    rng, units, tag = w.rng, w.rng.sample(_UNITS, 3), w.rng.choice(["span", "span", "i", "b"])
+    rng, units, tag = w.rng, w.rng.sample(LISTS["units"], 3), w.rng.choice(["span", "span", "i", "b"])
     amounts = ["1.0", "0", "2.5", "1.23 × 10<sup>−4</sup>", f"10<sup>{rng.randint(-15, 12)}</sup>"]
 
     def cell(_: int) -> str:
@@ -120,7 +77,7 @@ def _quantities(w: Writer) -> Cell:
 def _symbols(w: Writer) -> Cell:
     """Units with their prefixes, as they are or as commands."""
     before = w.rng.choice(["", "", "\\"])
-    return lambda _: before + w.rng.choice(_PREFIXED) + w.rng.choice(_BASE_UNITS)
+    return lambda _: before + w.rng.choice(LISTS["prefixes"]) + w.rng.choice(LISTS["base units"])
 
 
 def _versions(w: Writer) -> Cell:

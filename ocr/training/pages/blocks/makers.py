@@ -1,0 +1,25 @@
+"""The makers of all kinds of blocks by their names, which genres.yaml gives shares."""
+
+from ocr.training.pages.blocks.block_templates import macro, templates
+from ocr.training.pages.blocks.contents import contents, index, marked
+from ocr.training.pages.blocks.listings import code, shell
+from ocr.training.pages.blocks.page_writer import Maker, Writer
+from ocr.training.pages.blocks.records import positions, wrapped
+from ocr.training.pages.blocks.slips import slip
+from ocr.training.pages.blocks.tables import grid, table
+
+_MACROS = (
+    "abstract", "boxed", "bullets", "capitals", "definitions", "display", "entry", "figure", "footer", "footnotes",
+    "form", "header", "heading", "invoice", "large_print", "letter", "logo", "long_paragraph", "mail", "margin_note",
+    "mathematics", "names", "paragraph", "quotation", "reference", "rule", "short_lines", "small_print", "title",
+)  # fmt: skip
+MAKERS: dict[str, Maker] = {
+    **{make.__name__: make for make in (code, contents, index, marked, shell, slip, table, wrapped)},
+    **{name: macro(name) for name in _MACROS},
+}
+templates.globals |= {"grid": grid, "positions": positions, "table": table, "wrapped": wrapped}
+
+
+def block(name: str, w: Writer) -> str:
+    """Returns a block behind a comment with its maker's name, which tells readers of the markup what it is."""
+    return f"<!--{name}-->{MAKERS[name](w)}"
