@@ -24,7 +24,7 @@ FORBIDDEN = {
     "encoders-rooms": ("encoders/attention/switch.py", "import encoders.deepseek.sam"),
     "storage-rooms": ("storage/database.py", "import storage.export.formats"),
     "torch-free": ("pipeline/documents/sniff.py", "import torch"),
-    "training": ("pipeline/verify.py", "import ocr.training.line_orientation"),
+    "training": ("pipeline/verify.py", "import ocr.training.lines.train_reader"),
 }
 # Most lines of source in each room, and beside the rooms of a package. What grows takes something out, or says why.
 BUDGETS = {
@@ -32,7 +32,7 @@ BUDGETS = {
     "encoders/graphs": 2_710, "encoders/minicpm": 680, "encoders/native": 1_000, "encoders/pointwise": 420,
     "ocr": 210, "ocr/checkpoints": 580, "ocr/decoding": 3_550, "ocr/families": 2_960, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_760, "ocr/model": 340,
-    "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_300,
+    "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_090,
     "ocr/transcript": 2_090, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_690,
     "pipeline/cli": 1_490, "pipeline/cluster": 1_670, "pipeline/config": 1_200, "pipeline/device": 3_020,
     "pipeline/doctor": 990, "pipeline/documents": 3_530, "pipeline/export": 500, "pipeline/finetune": 410,

@@ -7,8 +7,6 @@ device. The effects on a page share a budget: several mild ones or a strong one,
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from ocr.training.augment import paper, scan
@@ -89,14 +87,6 @@ def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
         else:
             y[pages] = _apply(effect, part, amount, contrast[pages], float(row[column].mean()))
     return y.clamp(0, 1).mul(255).round().to(torch.uint8)
-
-
-def degraded_page(pixels: npt.NDArray[np.uint8], strength: float) -> npt.NDArray[np.uint8]:
-    """Returns one page, [H, W] grey with sides of any length, degraded."""
-    height, width = pixels.shape
-    padded = np.pad(pixels, ((0, -height % 8), (0, -width % 8)), mode="edge")
-    worn = degrade(torch.from_numpy(padded)[None, None], strength)
-    return np.ascontiguousarray(worn[0, 0, :height, :width].numpy())
 
 
 def _apply(effect: Callable[..., Any], x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
