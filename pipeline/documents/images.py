@@ -19,7 +19,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.rare_images import loaded, register_pam
+from pipeline.documents.rare_images import by_mupdf, register_pam
 from pipeline.documents.sniff import Format
 
 # Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
@@ -120,25 +120,16 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
         check_pixels(image.width, image.height, max_px)
         dpi = _declared_dpi(image)
         # Later frames need the file as it is; a single one may be rotated in place.
-        frame = image.copy() if getattr(image, "n_frames", 1) > 1 else loaded(image)
+        is_single = getattr(image, "n_frames", 1) <= 1
+        frame = image if is_single else image.copy()
+        try:
+            frame.load()
+        except OSError:
+            if not is_single or (decoded := by_mupdf(image)) is None:
+                raise
+            frame = decoded
         _turn_upright(frame)
         return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
-
-
-def drawn(
-    path: str, image: Image.Image, index: int, max_px: int, most_frames: int = 0
-) -> tuple[UInt8Array, float | None, UInt8Array | None, str]:
-    """Returns a frame's pixels and dots per inch, all frames where these are one page, and what is missing of them.
-
-    Pixels and dots per inch as `read_frame` does. most_frames: the most that are one page, 0 where each is one of its
-    own. Missing is a sentence, "" where nothing is. Raises: DocumentError, PageRenderError, OSError.
-    """
-    from pipeline.documents.damage import image_losses  # with PyMuPDF: workers alone decode
-
-    with image_losses.libtiff_words(image) as words:
-        frames = read_frames(image, max_px, most_frames) if most_frames else None
-        pixels, dpi = read_frame(image, index, max_px) if frames is None else (frames[0], None)
-    return pixels, dpi, frames, image_losses.missing_message(path, image, words)
 
 
 def read_frames(image: Image.Image, max_px: int, most: int) -> UInt8Array | None:

@@ -97,7 +97,8 @@ class OpenDocuments:
                     self._content.check_path()
                 self._key = (page.path, page.sha256)
             assert self._content is not None, "it is open"
-            complaints.forget()
+            if page.kind == "pdf":
+                complaints.forget()
             yield self._document
             with self._closed_on_error():  # what a parser holds of a changed file is useless
                 self._content.check()

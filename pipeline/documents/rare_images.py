@@ -16,25 +16,20 @@ _SCAN = b"\xff\xda"
 _COMPRESSION, _OLD_JPEG, _JPEG_START, _JPEG_BYTES = 259, 6, 513, 514
 
 
-def loaded(image: Image.Image) -> Image.Image:
-    """Returns the only frame of an image file with its pixels decoded, the image itself where Pillow can.
+def by_mupdf(image: Image.Image) -> Image.Image | None:
+    """Returns the only frame of an image file that Pillow cannot decode; None where MuPDF cannot either.
 
-    Raises: OSError and what else Pillow's decoders raise.
+    Raises: OSError.
     """
-    try:
-        image.load()
-        return image
-    except OSError:
-        data = _jpeg_of(cast(ImageFile.ImageFile, image))
-        if data is None:
-            raise
-        import pymupdf  # workers alone decode; a run's own process names kinds of files only
+    if (data := _jpeg_of(cast(ImageFile.ImageFile, image))) is None:
+        return None
+    import pymupdf  # workers alone decode; a run's own process names kinds of files only
 
-        try:
-            pixmap = pymupdf.Pixmap(data)
-            pixmap = pixmap if pixmap.n in (1, 3) else pymupdf.Pixmap(pymupdf.csRGB, pixmap)
-        except (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError, SyntaxError) as error:
-            raise OSError(str(error)) from None
+    try:
+        pixmap = pymupdf.Pixmap(data)
+        pixmap = pixmap if pixmap.n in (1, 3) else pymupdf.Pixmap(pymupdf.csRGB, pixmap)
+    except (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError, SyntaxError) as error:
+        raise OSError(str(error)) from None
     frame = Image.frombytes("L" if pixmap.n == 1 else "RGB", (pixmap.width, pixmap.height), pixmap.samples)
     frame.info = image.info
     return frame

@@ -17,9 +17,9 @@ from ocr.imaging import planes
 from ocr.imaging.colour import colour_contrast
 from ocr.imaging.tiling import views
 from ocr.orientation.detect import Orientation
-from pipeline.documents import images, orientation, pdf
+from pipeline.documents import orientation, pdf
 from pipeline.documents.blank import is_blank
-from pipeline.documents.damage import page_losses
+from pipeline.documents.damage import image_losses, page_losses
 from pipeline.documents.damage.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, RenderSettings, TileSettings
@@ -110,7 +110,9 @@ def _picture(page: Page, document: Any, settings: RenderSettings, tile: TileSett
         frames = None if tile.video is None else shown.frames
     else:
         most_frames = 0 if tile.video is None else tile.video.most_frames
-        pixels, dpi, frames, missing = images.drawn(page.path, document, page.page_index, max_px, most_frames)
+        pixels, dpi, frames, missing = image_losses.drawn(
+            page.path, document, page.page_index, max_px, most_frames
+        )
     if frames is None:
         return upright(page, pixels, settings, dpi, missing=missing)
     # Frames may stand in any way, and are read together as they are.

@@ -8,7 +8,8 @@ Source: fz_warn and fz_report_error in MuPDF 1.28; 3,220 pages of 720 manuals sa
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import pymupdf
@@ -71,6 +72,14 @@ def forget() -> None:
 def said() -> list[str]:
     """Returns MuPDF's warnings since `forget`, in order."""
     return [line for line in pymupdf.TOOLS.mupdf_warnings(reset=0).split("\n") if line]
+
+
+def told(work: Callable[[], object]) -> list[str]:
+    """Returns MuPDF's warnings while something is done, which may fail."""
+    forget()
+    with suppress(pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError):
+        work()
+    return said()
 
 
 def losses(lines: Sequence[str]) -> dict[Kind, list[str]]:

@@ -15,10 +15,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pymupdf
 
+from encoders.views import UInt8Array
 from ocr.imaging.profiles import stretches
-from pipeline.documents.damage import picture_data
-from pipeline.documents.damage.premature_end import fax_rows, lacks_rows, png_ends_early
+from pipeline.documents import images
+from pipeline.documents.damage import complaints, jpeg_data
+from pipeline.documents.damage.picture_data import fax_rows, lacks_rows
 
 # File systems allocate blocks of this many bytes, and leave zeros where a block was not written.
 _BLOCK_BYTES = 4096
@@ -38,6 +41,21 @@ _ROWS = "its data ends before its last row"
 _JPEG_TABLES, _OLD_JPEG = 347, 513
 
 Extents = Sequence[tuple[int, int]]
+
+
+def drawn(
+    path: str, image: Any, index: int, max_px: int, most_frames: int = 0
+) -> tuple[UInt8Array, float | None, UInt8Array | None, str]:
+    """Returns a frame's pixels and dots per inch, all frames where these are one page, and what is missing of them.
+
+    Pixels and dots per inch as `images.read_frame` does. image: Pillow's. most_frames: the most that are one page, 0
+    where each is one of its own. Missing is a sentence, "" where nothing is. Raises: DocumentError, PageRenderError,
+    OSError.
+    """
+    with libtiff_words(image) as words:
+        frames = images.read_frames(image, max_px, most_frames) if most_frames else None
+        pixels, dpi = images.read_frame(image, index, max_px) if frames is None else (frames[0], None)
+    return pixels, dpi, frames, missing_message(path, image, words)
 
 
 @contextmanager
@@ -80,7 +98,7 @@ def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
             found.append(_HOLE)
         may_be_filled = image.format != "JPEG" or _has_even_corner(image)
         jpegs = _jpegs(image, file, found_at)
-        if any(picture_data.is_whole("/DCTDecode", data, may_be_filled) is False for data in jpegs):
+        if any(jpeg_data.is_whole(data, may_be_filled) is False for data in jpegs):
             found.append(_JPEG)
         if _has_lost_lines("".join(words)) or lacks_fax_lines(file, tags):
             found.append(_FAX)
@@ -106,6 +124,8 @@ def has_hole(file: Any, extents: Extents = ()) -> bool:
     highest = max((end for _, end in extents), default=None)
     file.seek(lowest * _BLOCK_BYTES)
     empty, first, last, num_bytes = _blocks(file, highest)
+    if not empty.any():
+        return False
     for begin, end in stretches(empty):
         is_whole_block = min(end * _BLOCK_BYTES, num_bytes) - begin * _BLOCK_BYTES >= _BLOCK_BYTES
         begins = begin > 0 and last[begin - 1]
@@ -154,6 +174,11 @@ def _jpegs(image: Any, file: Any, found: Extents) -> Iterator[bytes]:
     elif image.format == "TIFF" and (start := int(image.tag_v2.get(_OLD_JPEG, 0))):
         file.seek(start)
         yield file.read(_MOST_BYTES)
+
+
+def png_ends_early(data: bytes) -> bool:
+    """Returns whether MuPDF finds fewer rows in a PNG that can be decoded than it has."""
+    return any("png image" in line for line in complaints.told(lambda: pymupdf.Pixmap(data)))
 
 
 def _has_even_corner(image: Any) -> bool:

@@ -10,7 +10,6 @@ import pymupdf
 
 from pipeline.documents import enclosed
 from pipeline.documents.damage import complaints, picture_data
-from pipeline.documents.damage.premature_end import lacks_rows
 
 # A resource dictionary that a whole document shares says nothing about one page: it lists more pictures than this, of
 # more pixels in all than a page that was scanned in strips.
@@ -93,7 +92,7 @@ def _lacks_rows(document: Any, index: int) -> bool:
             pixmap = pymupdf.Pixmap(document, xref)
             channels = 1 if picture[5] == "Indexed" or pixmap.colorspace is None else pixmap.colorspace.n
             row_bytes = -(-picture[2] * (picture[4] or 1) * channels // 8)
-            if lacks_rows(len(document.xref_stream(xref) or b"") // row_bytes, picture[3]):
+            if picture_data.lacks_rows(len(document.xref_stream(xref) or b"") // row_bytes, picture[3]):
                 return True
     except _ERRORS:
         return True

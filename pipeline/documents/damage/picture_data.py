@@ -8,32 +8,26 @@ decode as grey for ever.
 import struct
 import zlib
 
-from pipeline.documents.damage.premature_end import MARKER, fax_rows, jpeg_ends_early, lacks_rows
+import pymupdf
+
+from pipeline.documents.damage import jpeg_data
 
 # The most bytes to inflate for checking a checksum, some 0.3 s.
 _MOST_BYTES = 64 << 20
 _CHUNK_BYTES = 1 << 20
 _NEVER_WRITTEN = bytes(64)
 _BLOCK_BYTES = 4096
-_END, _SCAN, _CODES = 0xD9, 0xDA, 0xC4
-# Frame types whose scans consist of Huffman codes only: in progressive ones whole scans are plain bits.
-_SEQUENTIAL = frozenset({0xC0, 0xC1})
-_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
-_END_OF_BLOCK = 0
 # JBIG2's generic regions: the types of their segments, and the bytes before their data.
 _REGIONS, _REGION_BYTES = (36, 38, 39), 18
-# Markers allowed between scans: tables, restart interval, number of lines, comment, application data.
-_BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+# Fewer rows than this, or than this share, hide no line of text; fax machines claim a few too many.
+_FEWEST_ROWS, _LEAST_SHARE = 4, 0.01
+_ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def is_whole(filter_name: str, data: bytes, may_be_filled: bool = True) -> bool | None:
-    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told.
-
-    may_be_filled: see jpeg_ends_early.
-    """
+def is_whole(filter_name: str, data: bytes) -> bool | None:
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told."""
     if filter_name == "/DCTDecode":
-        whole = _whole_jpeg(data)
-        return False if whole is not False and jpeg_ends_early(data, may_be_filled) else whole
+        return jpeg_data.is_whole(data)
     if filter_name == "/JBIG2Decode":
         return _whole_jbig2(data)
     if filter_name == "/FlateDecode":
@@ -63,55 +57,6 @@ def _unpacked(data: bytes, wbits: int = zlib.MAX_WBITS) -> tuple[bool, int]:
         num_bytes += len(unpacker.decompress(data, _CHUNK_BYTES))
         data = unpacker.unconsumed_tail
     return unpacker.eof, num_bytes
-
-
-def _whole_jpeg(data: bytes) -> bool | None:
-    """Returns whether JPEG data is whole, None if that cannot be told. Source: ITU-T T.81, B.1 and B.2."""
-    at = data.find(b"\xff\xd8") + 2
-    if at < 2:
-        return False
-    in_scan = False
-    zeros_are_codes = False
-    while at + 4 <= len(data):
-        if in_scan:
-            found = MARKER.search(data, at)
-            if not zeros_are_codes and data.find(_NEVER_WRITTEN, at, found.start() if found else None) >= 0:
-                return False
-            if found is None:
-                return None  # the end marker is missing; a decoder reports it if it needs more data
-            at = found.start()
-        elif data[at] != 0xFF:
-            return False
-        marker = data[at + 1]
-        if marker == 0xFF:  # a filler byte
-            at += 1
-            continue
-        if marker == _END:
-            return True
-        if in_scan and marker != _SCAN and marker not in _BETWEEN:
-            return False
-        if at + 4 > len(data):
-            return None
-        length = int.from_bytes(data[at + 2 : at + 4])
-        zeros_are_codes |= marker in _FRAMES and marker not in _SEQUENTIAL
-        zeros_are_codes |= marker == _CODES and _has_zeros_for_white(data[at + 4 : at + 2 + length])
-        at += 2 + length
-        in_scan = marker == _SCAN or (in_scan and marker == 0xDC)
-    return data.endswith(b"\xff\xd9") or None
-
-
-def _has_zeros_for_white(tables: bytes) -> bool:
-    """Returns whether a code of zeros may mean a block without detail, as in tables optimised for one picture.
-
-    The code of only zeros belongs to a table's first symbol. Source: ITU-T T.81, B.2.4.2 and C.2.
-    """
-    at = 0
-    while at + 17 < len(tables):
-        is_of_detail, first = tables[at] >> 4, tables[at + 17]
-        if is_of_detail and first == _END_OF_BLOCK:
-            return True
-        at += 17 + sum(tables[at + 1 : at + 17])
-    return False
 
 
 def _whole_jbig2(data: bytes) -> bool | None:
@@ -165,3 +110,22 @@ def _ends_as_fax(data: bytes) -> bool:
     """Returns whether the last bytes hold a group 4 picture's end mark, at any bit. Source: ITU-T T.6, 2.4."""
     tail = int.from_bytes(data[-12:])
     return any(tail >> shift & 0xFFFFFF == 0x001001 for shift in range(8 * len(data[-12:]) - 23))
+
+
+def lacks_rows(found: int, claimed: int) -> bool:
+    """Returns whether so many rows are missing that a line of text may be."""
+    return claimed - found >= max(_FEWEST_ROWS, _LEAST_SHARE * claimed)
+
+
+def fax_rows(data: bytes, width_px: int) -> int:
+    """Returns how many rows CCITT group 4 data holds up to its end, or to its first damage. Raises: ValueError."""
+    try:
+        with pymupdf.open() as scratch:
+            xref = scratch.get_new_xref()
+            scratch.update_object(xref, "<< >>")
+            scratch.update_stream(xref, data, compress=False)
+            scratch.xref_set_key(xref, "Filter", "/CCITTFaxDecode")
+            scratch.xref_set_key(xref, "DecodeParms", f"<< /K -1 /Columns {width_px} >>")
+            return len(scratch.xref_stream(xref) or b"") // -(-width_px // 8)
+    except _ERRORS as error:
+        raise ValueError(str(error)) from None

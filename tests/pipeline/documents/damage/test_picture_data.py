@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from pipeline.documents.damage import jpeg_data
 from pipeline.documents.damage.failures import DocumentError, PageRenderError
-from pipeline.documents.damage.premature_end import fax_rows, jpeg_ends_early, png_ends_early
+from pipeline.documents.damage.image_losses import png_ends_early
+from pipeline.documents.damage.picture_data import fax_rows
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
 from pipeline.stages.render import PageImage
@@ -81,18 +83,18 @@ def test_a_whole_jpeg_is_whole_however_even_it_is(size: tuple[int, int], options
     for shade in ("white", "black", "#e0c060"):
         made = io.BytesIO()
         Image.new("RGB", size, shade).save(made, "JPEG", **options)
-        assert not jpeg_ends_early(made.getvalue())
+        assert not jpeg_data.ends_early(made.getvalue())
 
 
 def test_what_is_no_jpeg_is_not_judged() -> None:
     whole = lost_pictures.jpeg()
     for data in (b"", b"\xff\xd8\xff\xd9", whole[:300], bytes(5000)):
-        assert not jpeg_ends_early(data)
+        assert not jpeg_data.ends_early(data)
 
 
 def test_arithmetic_coding_is_read_and_its_early_end_seen(tmp_path: Path) -> None:
-    assert not jpeg_ends_early(ARITHMETIC)
-    assert all(jpeg_ends_early(cut_and_ended(ARITHMETIC, share)) for share in (0.5, 0.7, 0.9))
+    assert not jpeg_data.ends_early(ARITHMETIC)
+    assert all(jpeg_data.ends_early(cut_and_ended(ARITHMETIC, share)) for share in (0.5, 0.7, 0.9))
     (tmp_path / "a.jpg").write_bytes(ARITHMETIC)
     drawn = _drawn(tmp_path / "a.jpg")
     assert (drawn.pixels.shape, drawn.missing, drawn.blank) == ((96, 112, 3), "", False)
