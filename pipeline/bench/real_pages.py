@@ -6,7 +6,7 @@ from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
 
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ConfigError

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from io import BufferedReader
 from typing import BinaryIO
 
-from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.failures import DocumentError
 from pipeline.types import FileStamp
 
 GZIP_MAGIC = b"\x1f\x8b\x08"

@@ -18,7 +18,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 
 from encoders.views import UInt8Array
 from ocr.imaging import planes
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.rare_images import by_mupdf, register_pam
 from pipeline.documents.sniff import Format
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.documents import images, pdf, sniff
 from pipeline.documents.damage import complaints
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video

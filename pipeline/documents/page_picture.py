@@ -11,7 +11,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from pipeline.documents import images, pdf, sniff
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.file_access import stamp_of
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings

@@ -13,7 +13,7 @@ from ocr.imaging import planes
 from ocr.imaging.tiling import layout
 from pipeline.documents import file_access
 from pipeline.documents.damage import complaints
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.settings import VIEWS_DPI, RenderSettings, TileSettings
 
 LAYOUT_DPI = 144

@@ -21,7 +21,7 @@ from ocr.line_reader.line_images import line_image, normalised, pieces
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.model_files.locate import LINES, find_directory
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.errors import ExitCode

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NoReturn, cast, get_args
 
 from pipeline.documents import enclosed, images, pdf, sniff
-from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.failures import DocumentError
 from pipeline.documents.file_access import open_at_once, stamp_of
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings

@@ -20,7 +20,7 @@ from ocr.orientation.detect import Orientation
 from pipeline.documents import orientation, pdf
 from pipeline.documents.blank import is_blank
 from pipeline.documents.damage import image_losses, page_losses
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, RenderSettings, TileSettings
 from pipeline.documents.videos.showing import take

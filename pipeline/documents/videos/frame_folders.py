@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from encoders.views import UInt8Array
 from pipeline.documents import images, sniff
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.file_access import open_at_once
 from pipeline.documents.file_access import stamp_of as stamp_of_file
 from pipeline.types import FileStamp

@@ -11,7 +11,7 @@ from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
 from ocr.families.view_makers import VideoMaker
 from ocr.imaging import planes
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.sniff import HEAD_BYTES, video_by_content
 from pipeline.documents.videos.frame_folders import FrameFolder
 from pipeline.documents.videos.video_files import VideoFile

@@ -12,7 +12,7 @@ import numpy as np
 
 from encoders.views import UInt8Array
 from pipeline.documents import images
-from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.failures import DocumentError
 from pipeline.documents.file_access import utf8_name
 from pipeline.documents.sniff import Container
 

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 from threadpoolctl import threadpool_limits
 
 from pipeline.documents import pdf
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, page_figures, page_picture
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings

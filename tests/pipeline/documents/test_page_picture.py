@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.page_picture import UNSEEN, FigurePlaces, Look, page_figures, page_picture
 from pipeline.documents.settings import RenderSettings

@@ -4,7 +4,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from pipeline.documents.damage.failures import DocumentError
+from pipeline.documents.failures import DocumentError
 from pipeline.documents.settings import IngestSettings
 from pipeline.ingest.workers.worker import survey_task
 from pipeline.types import Kind, LayerUse, PageKind

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, TiffImagePlugin
 
 from pipeline.documents import file_access
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.images import learn, open_image, read_frame
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from ocr.imaging.tiling import choose_grid
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.stages.render import PageImage, render

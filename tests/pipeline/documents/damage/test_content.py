@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from pipeline.config.schema import Config
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.errors import ExitCode

@@ -11,8 +11,8 @@ from PIL import Image
 
 from pipeline.config.schema import Config
 from pipeline.documents.damage import image_losses, picture_data
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.damage.image_losses import has_hole
+from pipeline.documents.failures import DocumentError, PageRenderError
 from tests.faults.doubt import lost_pictures
 from tests.faults.doubt.lost_pictures import sound_images, spoilt_images
 from tests.pipeline.documents.drawing import show

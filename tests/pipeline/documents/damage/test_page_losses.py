@@ -8,7 +8,7 @@ import pytest
 from ocr.types import ParsedText
 from pipeline.config.schema import Config
 from pipeline.documents.damage import complaints, picture_data
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import RenderSettings
 from pipeline.outcome.doubt import doubted, incomplete

@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 
 from pipeline.documents.damage import jpeg_data
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
 from pipeline.documents.damage.image_losses import png_ends_early
 from pipeline.documents.damage.picture_data import fax_rows
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
 from pipeline.stages.render import PageImage

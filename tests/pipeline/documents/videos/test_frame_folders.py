@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.open_files import Content
 from pipeline.documents.videos.frame_folders import (
     FrameFolder,

@@ -8,7 +8,7 @@ from encoders.views import UInt8Array
 from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
-from pipeline.documents.damage.failures import PageRenderError
+from pipeline.documents.failures import PageRenderError
 from pipeline.documents.videos import showing
 from pipeline.documents.videos.showing import evenly, take
 from tests.ocr.families.minicpm.tiny_minicpm import config_json

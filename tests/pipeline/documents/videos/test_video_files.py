@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from pipeline.documents.damage.failures import DocumentError, PageRenderError
+from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.sniff import Container
 from pipeline.documents.videos import video_files
 from pipeline.documents.videos.showing import open_video
