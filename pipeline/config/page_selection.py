@@ -1,8 +1,10 @@
 """Selects the pages of a document to read: `--pages 1-3,7` and the limit per document."""
 
+import re
 from collections.abc import Sequence
 
 _OPEN_END = 2**31
+_RANGE = re.compile(r"([0-9]{1,9})(-([0-9]{1,9})?)?")
 
 
 def parse_pages(text: str) -> list[tuple[int, int]]:
@@ -27,16 +29,9 @@ def select_pages(num_pages: int, pages: str | None, limit: int | None) -> tuple[
 
 
 def _parse_range(part: str) -> tuple[int, int]:
-    first, dash, last = part.partition("-")
-    wrong = ValueError(f"{part!r} is neither a page nor a range; write pages as 1-3,7")
-    if not (_is_number(first) and (not last or _is_number(last))):
-        raise wrong
-    start = int(first)
-    end = int(last) if last else _OPEN_END if dash else start
-    if not 1 <= start <= end:
-        raise wrong
-    return start, end
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
+    if (found := _RANGE.fullmatch(part)) is not None:
+        start = int(found[1])
+        end = int(found[3]) if found[3] else _OPEN_END if found[2] else start
+        if 1 <= start <= end:
+            return start, end
+    raise ValueError(f"{part!r} is neither a page nor a range; write pages as 1-3,7")

@@ -89,29 +89,22 @@ def content(text: TextPage, page: pikepdf.Page, font_name: str) -> bytes:
 
 def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
     """Returns the matrix from pixels of the page as it was read to the PDF page's own coordinates."""
+    media = Rectangle(page.mediabox)
+    shown = Rectangle(page.cropbox) & media  # the part that is shown
+    shown = shown if shown.llx < shown.urx and shown.lly < shown.ury else media
+    # What was turned to be read, and what a viewer turns, is turned back at once.
+    turn_deg = (text.rotation_deg + _rotation(page)) % 360
     width, height = text.width_px, text.height_px
-    if text.rotation_deg in (90, 270):
+    if turn_deg in (90, 270):
         width, height = height, width
     turned_back = {
         0: Matrix(),
         90: Matrix(0, -1, 1, 0, 0, height),
         180: Matrix(-1, 0, 0, -1, width, height),
         270: Matrix(0, 1, -1, 0, width, 0),
-    }[text.rotation_deg]
-    media = Rectangle(page.mediabox)
-    shown = Rectangle(page.cropbox) & media  # the part that is shown
-    shown = shown if shown.llx < shown.urx and shown.lly < shown.ury else media
-    x0, y0, x1, y1 = shown.llx, shown.lly, shown.urx, shown.ury
-    rotation = _rotation(page)
-    across, down = (y1 - y0, x1 - x0) if rotation in (90, 270) else (x1 - x0, y1 - y0)
-    scaled = Matrix(across / width, 0, 0, down / height, 0, 0)
-    placed = {
-        0: Matrix(1, 0, 0, -1, x0, y1),
-        90: Matrix(0, 1, 1, 0, x0, y0),
-        180: Matrix(-1, 0, 0, 1, x1, y0),
-        270: Matrix(0, -1, -1, 0, x1, y1),
-    }[rotation]
-    return turned_back @ scaled @ placed
+    }[turn_deg]
+    across, down = (shown.urx - shown.llx) / width, (shown.ury - shown.lly) / height
+    return turned_back @ Matrix(across, 0, 0, -down, shown.llx, shown.ury)
 
 
 def _rotation(page: pikepdf.Page) -> int:

@@ -7,9 +7,10 @@ unusual: words of it are shown to the line reader (`pipeline.readers.text_layers
 
 import string
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import groupby
 from operator import itemgetter
 from statistics import median
 from typing import Any
@@ -167,23 +168,17 @@ def _words(spans: Sequence[Span]) -> Sequence[tuple[str, Place]]:
     """Returns some words in letters and digits that the line reader knows: those with digits and the longest first."""
     found: dict[str, Place] = {}
     for span in spans:
-        for start, end in _ranges(span.chars):
-            text = "".join(char.text for char in span.chars[start:end])
+        for word in (list(run) for is_space, run in groupby(span.chars, _is_space) if not is_space):
+            text = "".join(char.text for char in word)
             if text.isascii() and len(text) <= _LONGEST_WORD:
-                (x0, y0, _, _), (_, _, x1, y1) = span.chars[start].box, span.chars[end - 1].box
+                (x0, y0, _, _), (_, _, x1, y1) = word[0].box, word[-1].box
                 found.setdefault(text, (span, Glyph(text=text, box=(x0, y0, x1, y1))))
     by_use = sorted(found, key=lambda text: (not any(map(str.isdigit, text)), -len(text)))
     return [(text, found[text]) for text in by_use[:_MOST_WORDS]]
 
 
-def _ranges(chars: Sequence[Glyph]) -> Iterator[tuple[int, int]]:
-    """Yields where words begin and end."""
-    start = 0
-    for number, char in enumerate((*chars, None)):
-        if char is None or char.text.isspace():
-            if number > start:
-                yield start, number
-            start = number + 1
+def _is_space(char: Glyph) -> bool:
+    return char.text.isspace()
 
 
 def _shape(grey: GreyImage) -> tuple[Floats, float] | None:
