@@ -20,7 +20,7 @@ from pipeline.outcome.doubt import doubted
 from pipeline.outcome.results import embedded_result
 from pipeline.readers.reader import Reader
 from pipeline.text_layer.rest import completed, is_unread
-from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage
+from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
 
 # From this share of the layer's text on, what was read beside it is not a few labels.
@@ -90,11 +90,12 @@ class TextLayers(Reader[EmbeddedPage]):
         self, page: EmbeddedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
     ) -> PageResult:
         """Returns a page's result: its layer, with what is read beside that. Pixels are kept until they are read."""
-        if page.rest is None:
-            embedded = embedded_result(page)
-        else:
-            assert self._lines is not None, "no worker makes such pages otherwise"
-            embedded = with_rest(page, await asyncio.wrap_future(self._lines.read(page.rest)))
+        match page.rest:
+            case RenderedPage() as rest:
+                assert self._lines is not None, "no worker makes such pages otherwise"
+                embedded = with_rest(page, await asyncio.wrap_future(self._lines.read(rest)))
+            case _:
+                embedded = embedded_result(page)
         return doubted(embedded, page.missing) if page.missing else embedded
 
 

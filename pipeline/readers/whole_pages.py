@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 
+from numpy import ndarray
+
 from pipeline.config.retry_steps import Step
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.threads.page_reader import PageReader
@@ -80,11 +82,14 @@ class WholePages(Reader[RenderedPage]):
 
     def _seen(self, rendered: RenderedPage) -> Future[SeenWords] | None:
         """Begins to find the page's words while the model reads it; returns None where none are looked for."""
-        if rendered.seen:
-            known: Future[SeenWords] = Future()
-            known.set_result(SeenWords(words=rendered.seen, shows_print=True))
-            return known
-        return None if rendered.ink is None or self._words is None else self._words.words(rendered)
+        match rendered:
+            case RenderedPage(seen=(_, *_) as words):
+                known: Future[SeenWords] = Future()
+                known.set_result(SeenWords(words=words, shows_print=True))
+                return known
+            case RenderedPage(ink=ndarray()) if self._words is not None:
+                return self._words.words(rendered)
+        return None
 
     async def _placed(self, result: PageResult, finding: Future[SeenWords]) -> PageResult:
         """Returns a page's result with the places of its words, without them where nobody can look for words.

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
+from numpy import ndarray
+
 from ocr.orientation.detect import shows_words
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config
@@ -164,8 +166,9 @@ class Attempts:
         if not self._plan.first.sees_print:
             async with self._again():
                 seen = await asyncio.wrap_future(self._workers.render(page.ready.page, tile=_AS_DRAWN))
-            if isinstance(seen, RenderedPage) and seen.grey is not None and shows_words(seen.grey):
-                page.attempts[0] = doubted(page.attempts[0], NONE_READ)
+            match seen:
+                case RenderedPage(grey=ndarray() as grey) if shows_words(grey):
+                    page.attempts[0] = doubted(page.attempts[0], NONE_READ)
         if page.ready.page.kind != "pdf":
             return
         judged_page = await asyncio.wrap_future(self._workers.layer(page.ready))
