@@ -98,7 +98,7 @@ def missing_message(path: str, image: Any, words: Sequence[str]) -> str:
             found.append(_HOLE)
         may_be_filled = image.format != "JPEG" or _has_even_corner(image)
         jpegs = _jpegs(image, file, found_at)
-        if any(jpeg_data.is_whole(data, may_be_filled) is False for data in jpegs):
+        if any(jpeg_data.is_damaged(data, may_be_filled) for data in jpegs):
             found.append(_JPEG)
         if _has_lost_lines("".join(words)) or lacks_fax_lines(file, tags):
             found.append(_FAX)

@@ -21,8 +21,8 @@ _SEQUENTIAL = frozenset({0xC0, 0xC1})
 _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _NEVER_WRITTEN = bytes(64)
 _END_OF_BLOCK = 0
-# Markers allowed between scans: tables, restart interval, number of lines, comment, application data.
-_BETWEEN = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0)})
+# Markers allowed after a scan: tables, restart interval, number of lines, comment, application data, scan, end.
+_AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0), _SCAN, _END})
 _BANDS = 64
 # Bytes without a marker that decode as pixels for a while. Arithmetic coding drops zeros at its end, and so many more
 # cannot hold half a picture, of whose scans progressive coding needs the longer tail.
@@ -31,27 +31,23 @@ _ZEROS, _ZEROS_PROGRESSIVE = bytes(64), bytes(1024)
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def is_whole(data: bytes, may_be_filled: bool = True) -> bool | None:
-    """Returns whether JPEG data has all of its picture; None if that cannot be told. may_be_filled: see ends_early."""
-    whole = _has_its_end(data)
-    return False if whole is not False and ends_early(data, may_be_filled) else whole
+def is_damaged(data: bytes, may_be_filled: bool = True) -> bool:
+    """Returns whether some of JPEG data is lost, as far as it shows that. may_be_filled: see ends_early."""
+    return _is_broken(data) or ends_early(data, may_be_filled)
 
 
-def _has_its_end(data: bytes) -> bool | None:
-    """Returns whether markers follow each other up to the end mark, None if that cannot be told."""
+def _is_broken(data: bytes) -> bool:
+    """Returns whether what follows within JPEG data is not what must; data that only ends is not broken."""
     after_scan = zeros_are_codes = False
     for marker, start, end in _segments(data):
-        if marker == _END:
-            return True
         if marker == _CODED and not zeros_are_codes and data.find(_NEVER_WRITTEN, start, end) >= 0:
-            return False
-        if marker == _NONE or (after_scan and marker != _SCAN and marker not in _BETWEEN):
-            return False
+            return True
+        if marker == _NONE or (after_scan and marker not in _AFTER_SCANS):
+            return True
         after_scan = marker == _CODED
         zeros_are_codes |= marker in _FRAMES and marker not in _SEQUENTIAL
         zeros_are_codes |= marker == _CODES and _has_zeros_for_white(data[start:end])
-    # Where the end mark is missing, a decoder reports it if it needs more data.
-    return data.endswith(b"\xff\xd9") or None
+    return False
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, int]]:

@@ -29,15 +29,10 @@ def missing_message(document: Any, index: int, *, from_pixels: bool = True) -> s
     """
     lines = complaints.said()
     found = complaints.losses(lines)
-    whole = _are_whole(document, index)
-    if (
-        found.get("picture") == [complaints.SHORT_PICTURE]
-        and whole is True
-        and not _lacks_rows(document, index)
-    ):
-        del found["picture"]  # a few rows less than it declares, but all that were written
-    if whole is False and "picture" not in found:
-        found["picture"] = []  # no warning mentions it
+    if _is_damaged(document, index):
+        found.setdefault("picture", [])  # no warning need mention it
+    elif found.get("picture") == [complaints.SHORT_PICTURE] and not _lacks_rows(document, index):
+        del found["picture"]  # a few rows less than it declares
     if complaints.CUT_FLATE in lines and "content" not in found and _is_content_cut(document, index):
         found["content"] = [complaints.CUT_FLATE]
     if not from_pixels:
@@ -62,18 +57,18 @@ def blank_reason(document: Any, index: int) -> str:
     return f"{complaints.WORDS['content']}: its content is zeros" if is_zeros else ""
 
 
-def _are_whole(document: Any, index: int) -> bool | None:
-    """Returns False if a picture's data is damaged, True if all is whole, None if that cannot be told."""
-    verdicts: set[bool | None] = set()
+def _is_damaged(document: Any, index: int) -> bool:
+    """Returns whether a larger picture's data shows that some of it is lost."""
     try:
         for xref, _ in _larger(document, index):
             kind, value = document.xref_get_key(xref, "Filter")
             # "" or a list where there are several.
             name = value.strip("[] ") if kind in ("name", "array") else ""
-            verdicts.add(picture_data.is_whole(name, document.xref_stream_raw(xref) or b""))
+            if picture_data.is_damaged(name, document.xref_stream_raw(xref) or b""):
+                return True
     except _ERRORS:
-        return None
-    return False if False in verdicts else True if verdicts == {True} else None
+        return False
+    return False
 
 
 def _larger(document: Any, index: int) -> list[tuple[int, Any]]:
@@ -86,9 +81,10 @@ def _larger(document: Any, index: int) -> list[tuple[int, Any]]:
 
 
 def _lacks_rows(document: Any, index: int) -> bool:
-    """Returns whether the data of a larger picture unpacks to clearly fewer rows than it has."""
+    """Returns whether the data of a larger picture unpacks to clearly fewer rows than it has, or none is there."""
     try:
-        for xref, picture in _larger(document, index):
+        pictures = _larger(document, index)
+        for xref, picture in pictures:
             pixmap = pymupdf.Pixmap(document, xref)
             channels = 1 if picture[5] == "Indexed" or pixmap.colorspace is None else pixmap.colorspace.n
             row_bytes = -(-picture[2] * (picture[4] or 1) * channels // 8)
@@ -96,7 +92,7 @@ def _lacks_rows(document: Any, index: int) -> bool:
                 return True
     except _ERRORS:
         return True
-    return False
+    return not pictures
 
 
 def _is_content_cut(document: Any, index: int) -> bool:

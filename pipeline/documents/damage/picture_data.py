@@ -1,4 +1,4 @@
-"""Tells whether a picture's data is whole, by its structure and where it ends. Runs in workers.
+"""Tells whether some of a picture's data is lost, by its structure and where it ends. Runs in workers.
 
 It finds what no decoder reports: libjpeg fills in grey where the data breaks off, jbig2dec leaves out a truncated
 segment, inflating stops at the last pixel, before the checksum, and zeros in place of a block that was never written
@@ -24,18 +24,19 @@ _FEWEST_ROWS, _LEAST_SHARE = 4, 0.01
 _ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
-def is_whole(filter_name: str, data: bytes) -> bool | None:
-    """Returns whether data of a PDF filter ("/DCTDecode", ...) has its proper end; None if that cannot be told."""
-    if filter_name == "/DCTDecode":
-        return jpeg_data.is_whole(data)
-    if filter_name == "/JBIG2Decode":
-        return _whole_jbig2(data)
-    if filter_name == "/FlateDecode":
-        return _whole_flate(data)
-    if filter_name == "/JPXDecode":
-        # A white area may be packets of one zero byte each, but not this many.
-        return False if bytes(_BLOCK_BYTES) in data else None
-    return _ends_as_fax(data) or None if filter_name == "/CCITTFaxDecode" else None
+def is_damaged(filter_name: str, data: bytes) -> bool:
+    """Returns whether data of a PDF filter ("/DCTDecode", ...) shows by itself that some of it is lost."""
+    match filter_name:
+        case "/DCTDecode":
+            return jpeg_data.is_damaged(data)
+        case "/JBIG2Decode":
+            return _lacks_jbig2(data)
+        case "/FlateDecode":
+            return _lacks_flate(data)
+        case "/JPXDecode":
+            # A white area may be packets of one zero byte each, but not this many.
+            return bytes(_BLOCK_BYTES) in data
+    return False
 
 
 def is_cut(data: bytes) -> bool:
@@ -59,29 +60,26 @@ def _unpacked(data: bytes, wbits: int = zlib.MAX_WBITS) -> tuple[bool, int]:
     return unpacker.eof, num_bytes
 
 
-def _whole_jbig2(data: bytes) -> bool | None:
-    """Returns whether JBIG2 data is whole, by its segments' headers; None if unknown. Source: ITU-T T.88, 7.2."""
+def _lacks_jbig2(data: bytes) -> bool:
+    """Returns whether JBIG2 data ends within a segment, or with fewer lines than one has. Source: ITU-T T.88, 7.2."""
     at = 0
-    while data[at:].strip(b"\0"):
-        if len(data) < at + 6:
-            return False
-        number, flags, referred = struct.unpack_from(">IBB", data, at)
-        count, at = referred >> 5, at + 6
-        if count == 7:  # the long form
-            if len(data) < at + 3:
+    try:
+        while data[at:].strip(b"\0"):
+            number, flags, referred = struct.unpack_from(">IBB", data, at)
+            count, at = referred >> 5, at + 6
+            if count == 7:  # the long form
+                count = struct.unpack_from(">I", data, at - 1)[0] & 0x1FFFFFFF
+                at += 3 + (count + 8) // 8
+            at += count * (1 if number <= 256 else 2 if number <= 65536 else 4) + (4 if flags & 0x40 else 1)
+            (length,) = struct.unpack_from(">I", data, at)
+            if length == 0xFFFFFFFF:  # not known
                 return False
-            count = int.from_bytes(data[at - 1 : at + 3]) & 0x1FFFFFFF
-            at += 3 + (count + 8) // 8
-        at += count * (1 if number <= 256 else 2 if number <= 65536 else 4) + (4 if flags & 0x40 else 1)
-        if len(data) < at + 4:
-            return False
-        length = int.from_bytes(data[at : at + 4])
-        if length == 0xFFFFFFFF:
-            return None
-        at += 4 + length
-        if at > len(data) or (flags & 0x3F in _REGIONS and _lacks_lines(data[at - length : at])):
-            return False
-    return True
+            at += 4 + length
+            if at > len(data) or (flags & 0x3F in _REGIONS and _lacks_lines(data[at - length : at])):
+                return True
+    except struct.error:
+        return True
+    return False
 
 
 def _lacks_lines(region: bytes) -> bool:
@@ -95,21 +93,13 @@ def _lacks_lines(region: bytes) -> bool:
         return True
 
 
-def _whole_flate(data: bytes) -> bool | None:
+def _lacks_flate(data: bytes) -> bool:
     try:
         is_ended, num_bytes = _unpacked(data)
     except zlib.error as error:
-        return False if "incorrect data check" in str(error) else None
-    if num_bytes > _MOST_BYTES:
-        return None
+        return "incorrect data check" in str(error)
     # Zeros in place of a block that was never written decode as pixels for ever; compressed data has no such run.
-    return is_ended or (False if data.endswith(_NEVER_WRITTEN) else None)
-
-
-def _ends_as_fax(data: bytes) -> bool:
-    """Returns whether the last bytes hold a group 4 picture's end mark, at any bit. Source: ITU-T T.6, 2.4."""
-    tail = int.from_bytes(data[-12:])
-    return any(tail >> shift & 0xFFFFFF == 0x001001 for shift in range(8 * len(data[-12:]) - 23))
+    return not is_ended and num_bytes <= _MOST_BYTES and data.endswith(_NEVER_WRITTEN)
 
 
 def lacks_rows(found: int, claimed: int) -> bool:

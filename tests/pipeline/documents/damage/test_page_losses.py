@@ -138,20 +138,31 @@ def test_what_was_lost_is_told_from_what_became_of_an_error(said: list[str], los
     ("filter_name", "make"),
     [("/DCTDecode", lost_pictures.jpeg), ("/JBIG2Decode", lost_pictures.jbig2), ("/CCITTFaxDecode", lost_pictures.fax)],
 )  # fmt: skip
-def test_whole_data_ends_properly(filter_name: str, make: Callable[[], bytes]) -> None:
-    data = make()
-    assert picture_data.is_whole(filter_name, data) is True
-    for share in range(1, 20):
-        assert not picture_data.is_whole(filter_name, data[: len(data) * share // 20])
+def test_whole_data_is_not_damaged(filter_name: str, make: Callable[[], bytes]) -> None:
+    assert not picture_data.is_damaged(filter_name, make())
 
 
-def test_a_jpeg_that_breaks_off_at_a_marker_is_not_whole() -> None:
+def test_jbig2_data_that_breaks_off_is_damaged() -> None:
+    data = lost_pictures.jbig2()
+    assert all(
+        picture_data.is_damaged("/JBIG2Decode", data[: len(data) * share // 20]) for share in range(1, 20)
+    )
+
+
+def test_a_jpeg_that_breaks_off_at_a_marker_is_damaged() -> None:
     data = lost_pictures.jpeg()
     for share in range(1, 10):
-        assert (
-            picture_data.is_whole("/DCTDecode", lost_pictures.rotten(data, keep=len(data) * share // 10))
-            is False
-        )
+        assert picture_data.is_damaged("/DCTDecode", lost_pictures.rotten(data, keep=len(data) * share // 10))
+
+
+def test_a_fax_may_lack_rows_that_hold_no_line_but_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "scan.pdf"
+    whole, (width_px, height_px) = lost_pictures.scan().convert("1"), lost_pictures.scan().size
+    for num_lost, is_missed in ((2, False), (40, True)):
+        rows = lost_pictures.strip(whole.crop((0, 0, width_px, height_px - num_lost)), "group4")
+        fax = b"/CCITTFaxDecode " + lost_pictures.G4
+        path.write_bytes(lost_pictures.picture_page(rows, fax, lost_pictures.BILEVEL))
+        assert bool(show(path).missing) == is_missed
 
 
 def _read(text: str) -> PageResult:
