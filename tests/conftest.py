@@ -16,6 +16,7 @@ from pipeline.device.startup import loading
 # Programs that measure, faults at night, and training: each takes minutes.
 _SLOW_FOLDERS = ("benchmarks", "faults", "ocr/training")
 _WITHOUT_SLOW = "not slow"  # as pyproject.toml has it
+_ONLY_SLOW = "slow"
 _HERE = Path(__file__).parent
 
 
@@ -34,8 +35,12 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Without slow tests their folders are not even imported."""
-    return True if config.option.markexpr == _WITHOUT_SLOW and _is_slow(collection_path) else None
+    """What holds no test that is asked for is not even imported: slow folders, or files without a slow test."""
+    if config.option.markexpr == _WITHOUT_SLOW:
+        return _is_slow(collection_path) or None
+    if config.option.markexpr == _ONLY_SLOW and collection_path.match("test_*.py") and not _is_slow(collection_path):
+        return "pytest.mark.slow" not in collection_path.read_text(encoding="utf-8") or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that nobody asked for are left out

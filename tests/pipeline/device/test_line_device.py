@@ -106,21 +106,6 @@ def optional(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("optional")
-def test_pages_go_over_to_it_once_it_serves(page: RenderedPage) -> None:
-    device = LineDevice(FOLDER, "cpu", GraphSettings(max_items=256))
-    readers = LineReaders(FOLDER, 1, None, devices=[device])
-    first = readers.read(page).result(WAIT_S).parsed
-    device._loading.result(WAIT_S)
-    second = readers.read(page).result(WAIT_S).parsed
-    readers.close()
-    assert first is not None
-    assert second is not None
-    assert first.text == second.text
-    assert device.stats is not None
-    assert device.stats["find"].eager > 0
-
-
-@pytest.mark.usefixtures("optional")
 def test_pages_go_to_all_devices_in_turn_and_to_the_others_once_one_has_died(
     page: RenderedPage, caplog: pytest.LogCaptureFixture
 ) -> None:
