@@ -38,7 +38,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """What holds no test that is asked for is not even imported: slow folders, or files without a slow test."""
     if config.option.markexpr == _WITHOUT_SLOW:
         return _is_slow(collection_path) or None
-    if config.option.markexpr == _ONLY_SLOW and collection_path.match("test_*.py") and not _is_slow(collection_path):
+    if (
+        config.option.markexpr == _ONLY_SLOW
+        and collection_path.match("test_*.py")
+        and not _is_slow(collection_path)
+    ):
         return "pytest.mark.slow" not in collection_path.read_text(encoding="utf-8") or None
     return None
 

@@ -6,19 +6,26 @@ Triton looks for TRITON_INTERPRET when it is imported, so that tests that need i
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
-interpreted = pytest.mark.skipif(not INTERPRETED, reason="run by test_through_the_interpreter")
+interpreted = pytest.mark.skipif(not INTERPRETED, reason="run by run_interpreted")
 not_interpreted = pytest.mark.skipif(INTERPRETED, reason="this is the interpreter's process")
 
 
-def run_interpreted(file: str) -> None:
-    """Runs a file of tests in such a process, and fails with what that printed."""
+def run_interpreted(*places: Path) -> None:
+    """Runs the tests below these folders, or in these files, that need it in one such process.
+
+    Fails with what that printed.
+    """
+    found = [file for place in places for file in (sorted(place.rglob("test_*.py")) or [place])]
+    files = [str(file) for file in found if "\n@interpreted\n" in file.read_text(encoding="utf-8")]
+    assert files
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
-    command = [sys.executable, "-m", "pytest", file, "-m", "slow or not slow", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *files, "-m", "slow or not slow", "-p", "no:cacheprovider"]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1700)
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -9,18 +9,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tests.encoders.attention.attention_cases import relative_error
 from tests.encoders.pointwise.pointwise_cases import random_norm
-from tests.interpreter import interpreted, not_interpreted, run_interpreted
+from tests.interpreter import interpreted
 
 pytest.importorskip("triton")
 import encoders.pointwise.fused as fused  # the package has none without a GPU
 import encoders.pointwise.fused_rotation as fused_rotation
 from encoders.pointwise import torch_operators
-
-
-@pytest.mark.slow
-@not_interpreted
-def test_through_the_interpreter() -> None:
-    run_interpreted(__file__)
 
 
 @pytest.fixture(autouse=True)

@@ -118,7 +118,6 @@ class Stopping(LocalWorkers):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs to suspend a process")
 def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    runner.run(config_of(tmp_path / "alone.db"), Silent(), Stop())
     backend = Stopping(2)
     summary = cluster_run.run(
         backend, config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore"), Silent(), Stop()
@@ -132,18 +131,18 @@ def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_workers_share_a_document(tmp_path: Path) -> None:
     made, document = tmp_path / "long.pdf", pymupdf.open()
-    for number in range(60):
+    for number in range(24):
         page = document.new_page()
         page.insert_text((72, 72), f"Page {number + 1} of a long report on the harvest of that year.")
     document.save(made)
     values = {"ingest": {"paths": [str(made)]}, "store": {"database": str(tmp_path / "a.db")}}
     sets = ["text_layer=ignore", "render.workers=2", "threads=2"]
     summary = cluster_run.run(LocalWorkers(2, 0), load(None, sets, [("test", values)]), Silent(), Stop())
-    assert summary.num_pages == 60
+    assert summary.num_pages == 24
     assert min(its.num_pages for its in summary.workers) > 0
-    assert asked(tmp_path / "a.db", "SELECT count(*), count(DISTINCT page_id) FROM attempts") == [(60, 60)]
+    assert asked(tmp_path / "a.db", "SELECT count(*), count(DISTINCT page_id) FROM attempts") == [(24, 24)]
     flow = json.loads(asked(tmp_path / "a.db", "SELECT flow FROM runs")[0][0])
-    assert sum(its["num_pages"] for its in flow["workers"]) == 60
+    assert sum(its["num_pages"] for its in flow["workers"]) == 24
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Reports about devices that are not here; the GPU's own checks run where there is one."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,7 +94,7 @@ def test_a_real_gpu() -> None:
 @not_interpreted
 def test_through_the_interpreter() -> None:
     pytest.importorskip("triton")
-    run_interpreted(__file__)
+    run_interpreted(Path(__file__))
 
 
 @interpreted

@@ -20,7 +20,7 @@ from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"
-FREE = DecodeSettings(max_tokens=120, ngram_size=3, ngram_window=20, loop_tokens=0)
+FREE = DecodeSettings(max_tokens=80, ngram_size=3, ngram_window=20, loop_tokens=0)
 PAGES = [vision(length, seed) for seed, length in enumerate((20, 31, 20, 5, 31, 12, 20, 7))]
 SMALL = EngineSettings(slots=3, block_tokens=16, max_tokens=128, kv_bytes=1 << 21)
 

@@ -62,7 +62,8 @@ def test_a_picture_that_is_half_lost_says_so(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_half_lost_pictures_in_every_codec_say_so(tmp_path: Path) -> None:
-    silent = [name for name, content in lost().items() if not _missing(tmp_path / name, content)]
+    others = {name: content for name, content in lost().items() if not QUICK.match(name)}
+    silent = [name for name, content in others.items() if not _missing(tmp_path / name, content)]
     assert (silent, len(lost()) > 100) == ([], True)
 
 

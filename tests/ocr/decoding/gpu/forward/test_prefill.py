@@ -17,7 +17,7 @@ from ocr.decoding.gpu.forward.prefill_experts import Routed, TilesConfig
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.forward.text_forward import TextForward
 from ocr.decoding.gpu.paged_engine import PagedEngine
-from tests.interpreter import INTERPRETED, count_loops, interpreted, not_interpreted, run_interpreted
+from tests.interpreter import INTERPRETED, count_loops, interpreted
 from tests.ocr.decoding.gpu.test_paged_engine import (
     FREE,
     PAGES,
@@ -30,12 +30,6 @@ from tests.ocr.decoding.gpu.test_paged_engine import (
 )
 from tests.ocr.decoding.plain import plain_texts
 from tests.ocr.tiny_reader import ChainReader, RandomReader
-
-
-@pytest.mark.slow
-@not_interpreted
-def test_through_the_interpreter() -> None:
-    run_interpreted(__file__)
 
 
 @pytest.fixture(autouse=True)
