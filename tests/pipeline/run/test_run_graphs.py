@@ -51,7 +51,7 @@ class Case:
     paths: frozenset[str]
     sizes: tuple[tuple[int, int], ...] = ((120, 90), (70, 140))
     num_frames: int = 0
-    max_tokens: int = 340
+    max_tokens: int = 150
     budgets: dict[str, list[int]] | None = None
 
 
@@ -62,8 +62,8 @@ _NATIVE: dict[str, Any] = {
 }
 _SQUARE: dict[str, Any] = {
     "paths": frozenset({"global", "local"}),
-    "sizes": ((900, 1300), (120, 90)),
-    "max_tokens": 1200,
+    "sizes": ((900, 500), (120, 90)),
+    "max_tokens": 560,
 }
 CASES = {
     "DeepSeek-OCR": Case(save=deepseek, **_SQUARE),
