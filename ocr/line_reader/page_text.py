@@ -25,7 +25,7 @@ from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
 from ocr.paragraphs.line_kinds import heading
-from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_rules, tables_at_rules
+from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
@@ -145,15 +145,12 @@ def _tables(
     rules: Sequence[Rule],
     uprights: Sequence[Box],
 ) -> dict[tuple[int, int], _Filled]:
-    """Returns the tables by the ranges [start, end) of their rows: those in printed grids, then what the network sees,
-    then those at rules.
-    """
+    """Returns the tables by the ranges [start, end) of their rows: in printed grids, then what the network sees."""
     printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
     named = groupby(range(len(rows)), key=lambda n: rows[n].table)
     candidates = [
         *(((own[0], own[-1] + 1), grid) for own, grid in printed if own),
         *_named([list(numbers) for at, numbers in named if at >= 0], rows, rules, uprights),
-        *_ranges_of(tables_at_rules([row.level for row in rows], rules, uprights), rows),
     ]
     found: dict[tuple[int, int], _Filled] = {}
     for (start, end), table in candidates:
@@ -200,19 +197,6 @@ def _typewritten(cells: Sequence[ReadLine]) -> float:
     usual = median(words or [0.0])
     alike = sum(abs(width - usual) < _SAME * usual for width in words)
     return usual if len(words) >= _FEW_LINES and alike >= _MOSTLY * len(words) else 0.0
-
-
-def _ranges_of(tables: Sequence[Table], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
-    """Yields the tables with the ranges [start, end) of their rows, where these follow each other."""
-    for table in tables:
-        x0, top, x1, bottom = around(table)
-        own = [
-            n
-            for n, row in enumerate(rows)
-            if top < row.level.base <= bottom and x0 <= row.level.x0 and row.level.x1 <= x1
-        ]
-        if own and own[-1] - own[0] < len(own):
-            yield (own[0], own[-1] + 1), table
 
 
 def _levelled(
