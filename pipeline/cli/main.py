@@ -1,6 +1,7 @@
 """Defines the command line: the group of all commands, their exit codes and what is printed of errors."""
 
 import errno
+import gc
 import io
 import os
 import sys
@@ -23,6 +24,9 @@ from storage.strings.printable import on_screen
 _STREAMS = ("stdin", "stdout", "stderr")  # in the order of their numbers
 # Errors that writing to a stream raises, and opening a file hardly ever.
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+# Objects from one look for garbage to the next: there is none while modules are imported, but Python's 700 would have
+# the collector walk all of them again and again, a tenth of startup time.
+_OBJECTS_A_COLLECTION = 100_000
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,6 +62,8 @@ def main(args: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code; prints the error if a command raised one."""
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_streams()
+    if args is None:
+        gc.set_threshold(_OBJECTS_A_COLLECTION)
     code = _run_command(args)
     model = sys.modules.get("pipeline.device.threads.page_reader")
     # With threads at work or a lost GPU, the interpreter's shutdown would abort the process with another exit code; and

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pipeline.cli.console import say, show, start_logging
-from pipeline.device.startup.imports import first_import
 from pipeline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,8 +119,7 @@ def run(
         given[name] = (key, value)
     stop = Stop()
     with stop_on_signals(stop):  # before the imports, which take a second
-        with first_import("pipeline.config.sources"):
-            from pipeline.config import sources
+        from pipeline.config import sources
 
         try:
             if (limit := options["max_time"]) is not None:
@@ -159,8 +157,7 @@ def _read(
     if backend is None and is_sure_to_read(config):
         import_ahead(config.device)
     with _progress(quiet) as progress, _delivery(config, roots):
-        with first_import("pipeline.run.runner"):
-            from pipeline.run.reported_run import reported_run
+        from pipeline.run.reported_run import reported_run
 
         if backend is None:
             summary = reported_run(config, progress, stop)

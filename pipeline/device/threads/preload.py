@@ -3,13 +3,7 @@
 import contextlib
 import threading
 
-from pipeline.device.startup.imports import (
-    IMPORTING,
-    first_import,
-    is_importing,
-    load_libraries,
-    one_at_a_time,
-)
+from pipeline.device.startup.imports import IMPORTING, is_importing, one_at_a_time
 from pipeline.device.startup.loading import _may_have_gpu, begin_waking, calm_threads
 
 
@@ -27,8 +21,7 @@ def import_ahead(device: str) -> None:
 
 def _import_all(device: str) -> None:
     # A failing import is tried again where it is needed, and reported there.
-    with contextlib.suppress(Exception), one_at_a_time(), first_import("pipeline.device.run_encoder"):
-        load_libraries()
+    with contextlib.suppress(Exception), one_at_a_time:
         import torch
 
         if device != "cpu" and _may_have_gpu() and torch.cuda.is_available():

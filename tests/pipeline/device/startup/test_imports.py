@@ -1,6 +1,5 @@
 """A start imports what it needs, and when it needs it; see also test_cli.py."""
 
-import gc
 import importlib.util
 import os
 import subprocess
@@ -9,13 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from pipeline.config.schema import Config
-from pipeline.device.startup import imports, loading
+from pipeline.device.startup import loading
 from pipeline.device.threads import preload
-
-ABSENT = "no.module.of.that.name"
 
 
 def run_python(code: str) -> list[str]:
@@ -29,63 +25,17 @@ def run_python(code: str) -> list[str]:
     return done.stdout.split()
 
 
-def test_no_garbage_is_collected_while_modules_are_first_imported() -> None:
-    lasting = gc.get_freeze_count()
-    with imports.first_import(ABSENT):
-        with imports.first_import(f"{ABSENT}.either"):
-            assert not gc.isenabled()
-        assert not gc.isenabled(), "one block has not ended"
-        assert gc.get_freeze_count() == lasting
-    assert gc.isenabled()
-    assert gc.get_freeze_count() > lasting
-    gc.unfreeze()
-
-
-def test_the_collector_goes_on_after_an_import_that_fails() -> None:
-    with pytest.raises(ImportError), imports.first_import(ABSENT):
-        raise ImportError
-    assert gc.isenabled()
-    gc.unfreeze()
-
-
-def test_what_is_imported_already_changes_nothing() -> None:
-    lasting = gc.get_freeze_count()
-    with imports.first_import("pytest"):
-        assert gc.isenabled()
-    assert gc.get_freeze_count() == lasting
-
-
-def test_a_collector_that_was_off_stays_off() -> None:
-    gc.disable()
-    try:
-        with imports.first_import(ABSENT):
-            pass
-        assert not gc.isenabled()
-    finally:
-        gc.enable()
-        gc.unfreeze()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="loads shared objects")
-def test_the_libraries_of_pytorch_are_loaded_without_it() -> None:
+def test_a_command_rarely_looks_for_garbage_and_leaves_another_process_as_it_is() -> None:
     code = """
-import sys
-from pathlib import Path
-from pipeline.device.startup.imports import load_libraries
-load_libraries()
-print("libtorch_cpu.so" in Path("/proc/self/maps").read_text(), "torch" in sys.modules)
-import torch
-print(torch.ones(2, 3).mul(2).sum().item())
+import gc, sys
+from pipeline.cli.main import main
+main(["completion", "bash"])
+before = gc.get_threshold()[0]
+sys.argv = ["ocrbatch", "--version"]
+main()
+print("told:", before < 10_000, gc.get_threshold()[0] > 10_000)
 """
-    has_cuda = (Path(torch.__file__).parent / "lib" / "libtorch_cuda.so").exists()
-    assert run_python(code) == [str(not has_cuda), "False", "12.0"]
-
-
-def test_without_pytorch_nothing_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    monkeypatch.delitem(sys.modules, "torch")
-    imports.load_libraries()
+    assert run_python(code)[-3:] == ["told:", "True", "True"]
 
 
 def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
@@ -135,34 +85,6 @@ def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preload, "is_importing", lambda: True)
     preload.import_ahead("cpu")
     assert begun == []
-
-
-@pytest.mark.slow
-def test_a_run_s_first_imports_are_without_collections() -> None:
-    """PyTorch's too, in whichever thread; and all is as it was when they are over."""
-    code = """
-import gc
-seen = set()
-class Finder:
-    def find_spec(self, name, *_):
-        if name in ("pipeline.run.runner", "torch", "ocr.checkpoints.checkpoint"):
-            seen.add((name, gc.isenabled()))
-import sys
-sys.meta_path.insert(0, Finder())
-from pipeline.cli.main import main
-main(["run", "nothing-there", "--quiet"])
-from pipeline.device.startup.imports import IMPORTING
-from pipeline.device.startup.loading import load_model
-from pipeline.device.threads.preload import import_ahead
-import threading
-import_ahead("cpu")
-[thread.join() for thread in threading.enumerate() if thread.name == IMPORTING]
-from pipeline.config.schema import Config
-load_model(Config(device="cpu"))
-print(sorted(seen), gc.isenabled())
-"""
-    expected = [(name, False) for name in ("ocr.checkpoints.checkpoint", "pipeline.run.runner", "torch")]
-    assert " ".join(run_python(code)) == f"{expected} True"
 
 
 @pytest.mark.slow
