@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from pipeline.device.gpu_meter import ask_driver
 from pipeline.device.startup.loading import available_cpus
 from pipeline.run.versions import versions
 
@@ -27,7 +28,8 @@ def describe(device: torch.device) -> dict[str, Any]:
         found["versions"]["triton"] = metadata.version("triton")
     if device.type == "cuda":
         properties: Any = torch.cuda.get_device_properties(device)
-        found |= {"gpu": properties.name, "gpu_memory_bytes": properties.total_memory, "driver": _driver()}
+        driver = ask_driver(lambda nvml: str(nvml.nvmlSystemGetDriverVersion()))
+        found |= {"gpu": properties.name, "gpu_memory_bytes": properties.total_memory, "driver": driver}
     return found
 
 
@@ -43,10 +45,3 @@ def _cpu_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
-
-
-def _driver() -> str | None:
-    with contextlib.suppress(OSError, IndexError):
-        version = Path("/proc/driver/nvidia/version").read_text(encoding="utf-8")
-        return version.split("Kernel Module")[1].split()[0]
-    return None

@@ -9,11 +9,13 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 LOGGER = logging.getLogger("ocrbatch")
+T = TypeVar("T")
 # The ring covers many seconds; memory use, though, is only sampled this often.
 _PERIOD_S = 0.25
 
@@ -149,16 +151,26 @@ def visible_gpus(number: int | None = None) -> list[str]:
 
 def gpu_bytes(nvml: Any = None) -> list[int]:
     """Returns the memory of each of the machine's GPUs, none where their driver does not tell. nvml: see GpuMeter."""
+
+    def memory(nvml: Any) -> list[int]:
+        handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
+        return [int(nvml.nvmlDeviceGetMemoryInfo(handle).total) for handle in handles]
+
+    return ask_driver(memory, nvml) or []
+
+
+def ask_driver(ask: Callable[[Any], T], nvml: Any = None) -> T | None:
+    """Returns what the driver's library answers; None where there is none, which may be so where CUDA works."""
     try:
         nvml = nvml or _nvml()
         nvml.nvmlInit()
-        handles = map(nvml.nvmlDeviceGetHandleByIndex, range(nvml.nvmlDeviceGetCount()))
-        found = [int(nvml.nvmlDeviceGetMemoryInfo(handle).total) for handle in handles]
-        nvml.nvmlShutdown()
+        try:
+            return ask(nvml)
+        finally:
+            nvml.nvmlShutdown()
     except Exception as error:
-        LOGGER.debug("the GPUs' memory is not known: %s", error)
-        return []
-    return found
+        LOGGER.debug("the GPUs' driver does not answer: %s", error)
+        return None
 
 
 def _nvml() -> Any:

@@ -1,5 +1,6 @@
 """Decides how much a run does at once: pages per batch, decoding slots, and bytes."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline.config.schema import Config
@@ -46,11 +47,22 @@ def kv_bytes(device: str) -> int | None:
     return None if free is None else int(_KV_SHARE * free)
 
 
-def available_bytes() -> int | None:
-    """Returns the bytes that a process may still allocate without swapping; None where there is no /proc."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        (kib,) = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, ValueError):
-        return None
-    return int(kib) << 10
+def available_bytes(root: Path = Path("/")) -> int | None:
+    """Returns the bytes that can be allocated without swapping, within the container's limit; None if unknown."""
+    found = []
+    with suppress(OSError, ValueError, KeyError):
+        found.append(_numbers(root / "proc/meminfo")["MemAvailable:"] << 10)
+    with suppress(OSError, ValueError, KeyError):  # no cgroup v2, or "max": no limit
+        group = root / "sys/fs/cgroup"
+        limit, used = (
+            int((group / f"memory.{name}").read_text(encoding="ascii")) for name in ("max", "current")
+        )
+        # Files that were read count as used, and are dropped for whoever needs memory.
+        found.append(max(0, limit - used + _numbers(group / "memory.stat")["inactive_file"]))
+    return min(found, default=None)
+
+
+def _numbers(path: Path) -> dict[str, int]:
+    """Returns name -> number of a file that has both in each line."""
+    lines = map(str.split, path.read_text(encoding="ascii").splitlines())
+    return {name: int(number) for name, number, *_ in lines}

@@ -10,7 +10,7 @@ import sqlite3
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from platform import python_implementation, python_version
@@ -20,7 +20,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from pipeline.config.schema import Config
-from pipeline.device.sizes import inflight_mb
+from pipeline.device.gpu_meter import ask_driver
+from pipeline.device.sizes import available_bytes, inflight_mb
 from pipeline.device.startup.loading import available_cpus, calm_threads, line_readers, render_workers
 from pipeline.doctor.examination import Finding, fail, note, ok, size
 from pipeline.ingest.workers.shared_memory import Arena
@@ -135,7 +136,7 @@ _REMEDIES = {
 
 
 def _without_gpu(config: Config, torch: Any) -> Iterator[Finding]:
-    found = _nvidia_gpu() if config.device != "cpu" else None
+    found = ask_driver(_first_gpu) if config.device != "cpu" else None
     if config.device == "cuda":
         yield fail(
             "GPU", "device: cuda is configured, but PyTorch finds no CUDA GPU", "use device: auto or cpu"
@@ -158,7 +159,7 @@ def _without_gpu(config: Config, torch: Any) -> Iterator[Finding]:
 
 def _gpu(torch: Any, device: Any) -> Finding:
     properties = torch.cuda.get_device_properties(device)
-    driver = _nvml(lambda nvml: nvml.nvmlSystemGetDriverVersion()) or "unknown"
+    driver = ask_driver(lambda nvml: nvml.nvmlSystemGetDriverVersion()) or "unknown"
     capability = f"{properties.major}.{properties.minor}"
     found = f"{properties.name}, {size(properties.total_memory)}, compute capability {capability}, driver {driver}"
     supported = [name.removeprefix("sm_") for name in torch.cuda.get_arch_list() if name.startswith("sm_")]
@@ -222,22 +223,9 @@ def _graph(torch: Any, device: Any) -> Finding:
     return ok("CUDA graph", "captured and replayed, with the same result")
 
 
-def _nvml(ask: Callable[[Any], object]) -> str | None:
-    """Returns what the driver's library answers; None where there is none, which may be so where CUDA works."""
-    with contextlib.suppress(Exception):
-        import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        pynvml.nvmlInit()
-        try:
-            return str(ask(pynvml))
-        finally:
-            pynvml.nvmlShutdown()
-    return None
-
-
-def _nvidia_gpu() -> str | None:
+def _first_gpu(nvml: Any) -> str:
     """Returns the name of a GPU that the driver sees, whether PyTorch can use it or not."""
-    return _nvml(lambda nvml: nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0)))
+    return str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0)))
 
 
 def _cpu_flags() -> frozenset[str]:
@@ -281,19 +269,6 @@ def check_memory(config: Config) -> Iterator[Finding]:
     yield from _shared()
     if sys.platform != "win32":
         yield from _limits()
-
-
-def available_bytes(root: Path = Path("/")) -> int | None:
-    """Returns the bytes that can be allocated without swapping, within the container's limit; None if unknown."""
-    found = []
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = (root / "proc/meminfo").read_text(encoding="ascii").splitlines()
-        found.append(int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]) << 10)
-    with contextlib.suppress(OSError, ValueError):  # no cgroup v2, or "max": no limit
-        group = root / "sys/fs/cgroup"
-        limit = int((group / "memory.max").read_text(encoding="ascii"))
-        found.append(max(0, limit - int((group / "memory.current").read_text(encoding="ascii"))))
-    return min(found, default=None)
 
 
 def _memory(available: int, config: Config) -> Finding:

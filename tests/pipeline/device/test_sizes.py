@@ -58,6 +58,21 @@ def test_a_machine_that_does_not_say_has_no_bound(monkeypatch: pytest.MonkeyPatc
     assert sizes.available_bytes() is None
 
 
+def test_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    assert sizes.available_bytes(tmp_path) is None
+    (tmp_path / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    4096 kB\n")
+    assert sizes.available_bytes(tmp_path) == 4096 << 10
+    group = tmp_path / "sys" / "fs" / "cgroup"
+    group.mkdir(parents=True)
+    (group / "memory.stat").write_text("anon 700\ninactive_file 200\n")
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("1000\n")
+    assert sizes.available_bytes(tmp_path) == 4096 << 10
+    (group / "memory.max").write_text("5000\n")
+    assert sizes.available_bytes(tmp_path) == 4200, "what files take is given back"
+
+
 @pytest.mark.parametrize(
     ("configured", "device", "readers", "available_gib", "expected"),
     [

@@ -1,4 +1,3 @@
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -40,20 +39,6 @@ def test_disks_of_other_hosts() -> None:
 def test_disk_space(free: int, states: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine.shutil, "disk_usage", lambda place: SimpleNamespace(free=free))
     assert [finding.state for finding in machine.check_disk(Config())] == states
-
-
-def test_memory_is_the_least_of_machine_and_container(tmp_path: Path) -> None:
-    (tmp_path / "proc").mkdir()
-    assert machine.available_bytes(tmp_path) is None
-    (tmp_path / "proc" / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:    4096 kB\n")
-    assert machine.available_bytes(tmp_path) == 4096 << 10
-    group = tmp_path / "sys" / "fs" / "cgroup"
-    group.mkdir(parents=True)
-    (group / "memory.max").write_text("max\n")
-    (group / "memory.current").write_text("1000\n")
-    assert machine.available_bytes(tmp_path) == 4096 << 10
-    (group / "memory.max").write_text("5000\n")
-    assert machine.available_bytes(tmp_path) == 4000
 
 
 @pytest.mark.parametrize(("available", "state"), [(1 << 30, "FAIL"), (64 << 30, "ok")])

@@ -20,7 +20,7 @@ def found(**keys: Any) -> dict[str, Finding]:
 @pytest.fixture
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(machine, "_nvidia_gpu", lambda: None)
+    monkeypatch.setattr(machine, "ask_driver", lambda ask: None)
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -46,7 +46,7 @@ def test_a_gpu_that_pytorch_does_not_use(
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", build)
-    monkeypatch.setattr(machine, "_nvidia_gpu", lambda: "NVIDIA X")
+    monkeypatch.setattr(machine, "ask_driver", lambda ask: "NVIDIA X")
     finding = found()["GPU"]
     assert finding.state == state
     assert "NVIDIA X" in finding.found
