@@ -58,7 +58,7 @@ class PageTrack(Silent):
 
     def moment(self) -> Moment:
         """Returns the current moment."""
-        mark = self.gpu.mark() if self.gpu else GpuMark()
+        mark = self.gpu.mark if self.gpu else GpuMark()
         return Moment(at_s=time.perf_counter(), gpu=mark, host=self._host.latest)
 
     def since(self, start: Moment) -> Stretch | None:

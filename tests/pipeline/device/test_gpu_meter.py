@@ -21,15 +21,13 @@ class NvmlError(Exception):
 
 @dataclass
 class Driver:
-    """NVML with one GPU. ring: samples that come, one list a call; an empty one is an error, as in NVML."""
+    """NVML with one GPU. state: percent busy, one a call, the last of them again and again."""
 
-    ring: list[list[tuple[int, int]]] = field(default_factory=list)
-    state: int = 0
+    state: list[int] = field(default_factory=lambda: [0])
     used: list[int] = field(default_factory=lambda: [5])
     known: tuple[str, ...] = (f"GPU-{UUID}",)
     asked: list[Any] = field(default_factory=list)
     is_open: bool = False
-    NVML_GPU_UTILIZATION_SAMPLES: int = 1
     NVMLError: type[Exception] = NvmlError
 
     def nvmlInit(self) -> None:  # noqa: N802
@@ -46,17 +44,9 @@ class Driver:
     def nvmlDeviceGetHandleByPciBusId(self, place: str) -> str:  # noqa: N802
         return place
 
-    def nvmlDeviceGetSamples(self, handle: str, kind: int, since: int) -> tuple[int, list[Any]]:  # noqa: N802
-        self.asked.append((handle, kind, since))
-        found = self.ring.pop(0) if self.ring else []
-        if not found:
-            raise NvmlError("not found")
-        return 1, [
-            SimpleNamespace(timeStamp=at, sampleValue=SimpleNamespace(uiVal=value)) for at, value in found
-        ]
-
     def nvmlDeviceGetUtilizationRates(self, handle: str) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=self.state)
+        self.asked.append(handle)
+        return SimpleNamespace(gpu=self.state.pop(0) if len(self.state) > 1 else self.state[0])
 
     def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:  # noqa: N802
         return SimpleNamespace(used=self.used.pop(0) if len(self.used) > 1 else self.used[0])
@@ -69,41 +59,31 @@ def _a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
 
 
-def test_all_samples_of_the_block_count_and_none_before_it() -> None:
-    driver = Driver(ring=[[(100, 100)], [(100, 100), (200, 50), (300, 0)]], used=[7, 9, 5])
+def test_a_block_is_measured_to_its_end_and_the_driver_let_go() -> None:
+    driver = Driver(state=[25], used=[7, 9])
     with GpuMeter("cuda:0", nvml=driver, period_s=60) as meter:
         time.sleep(0.01)
     found = meter.reading()
     assert found is not None
-    assert found.busy_share == pytest.approx(0.25), "(50 + 0) / 2 percent; the first was before"
-    assert (found.num_samples, found.peak_memory_bytes) == (2, 7)
-    assert driver.asked == [(f"GPU-{UUID}", 1, 0), (f"GPU-{UUID}", 1, 100)]
+    assert (found.busy_share, found.peak_memory_bytes) == (pytest.approx(0.25), 7)
+    assert driver.asked == [f"GPU-{UUID}"]
     assert not driver.is_open
 
 
 def test_the_drivers_own_name_of_a_gpu_needs_no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    driver = Driver(state=40)
+    driver = Driver(state=[40])
     with GpuMeter(f"GPU-{UUID}", nvml=driver, period_s=60) as meter:
         time.sleep(0.01)
     assert meter.reading() is not None
 
 
-def test_an_empty_ring_leaves_the_state_of_the_moment() -> None:
-    with GpuMeter(nvml=Driver(state=40), period_s=60) as meter:
-        time.sleep(0.01)
-    found = meter.reading()
-    assert found is not None
-    assert found.busy_share == pytest.approx(0.4)
-    assert found.num_samples == 0
-
-
 def test_a_part_of_the_block_is_read_between_marks() -> None:
-    driver = Driver(ring=[[], [(1, 100)], [(2, 0), (3, 20)]])
+    driver = Driver(state=[100, 10])
     with GpuMeter(nvml=driver, period_s=60) as meter:
         time.sleep(0.01)
         meter._look()
-        middle = meter.mark()
+        middle = meter.mark
         time.sleep(0.01)
     first, second = meter.reading(until=middle), meter.reading(since=middle)
     assert first is not None
@@ -114,7 +94,7 @@ def test_a_part_of_the_block_is_read_between_marks() -> None:
 
 
 def test_it_looks_by_itself() -> None:
-    driver = Driver(state=70, used=[1, 8, 2])
+    driver = Driver(state=[70], used=[1, 8, 2])
     with GpuMeter(nvml=driver, period_s=0.002) as meter:
         deadline = time.monotonic() + 60
         while len(driver.asked) < 4 and time.monotonic() < deadline:
@@ -129,7 +109,7 @@ def test_a_gpu_unknown_by_its_uuid_is_found_by_its_place() -> None:
     driver = Driver(known=())
     with GpuMeter(nvml=driver, period_s=60):
         pass
-    assert driver.asked[0][0] == "00000000:3B:00.0"
+    assert driver.asked[0] == "00000000:3B:00.0"
 
 
 def test_nothing_is_raised_and_nothing_read_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +130,7 @@ def test_nothing_is_raised_without_nvml(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_driver_that_fails_on_the_way_ends_the_measuring_only() -> None:
-    driver = Driver(state=50, used=[1])
+    driver = Driver(state=[50], used=[1])
     with GpuMeter(nvml=driver, period_s=60) as meter:
         meter._look()
         driver.used = []
@@ -174,5 +154,4 @@ def test_a_real_gpu_is_seen_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
     found = meter.reading()
     assert found is not None
     assert found.busy_share > 0.8
-    assert found.num_samples > 0
     assert found.peak_memory_bytes >= matrix.nbytes
