@@ -30,8 +30,8 @@ from pipeline.config.schema import Config
 from pipeline.errors import DeviceLostError, ModelMemoryError, WorkersError
 from pipeline.ingest.inputs import Inputs
 from pipeline.meter import StageUse
-from pipeline.reports.summary import Progress, RunSummary
-from pipeline.run.ending import POLL_S, ModelFigures, watch
+from pipeline.reports.summary import ModelFigures, Progress, RunSummary
+from pipeline.run.ending import POLL_S, watch
 from pipeline.run.ledger import Ledger
 from pipeline.run.runner import executed, prepared
 from pipeline.stop import Stop
@@ -154,16 +154,14 @@ class Workers:
 
     def _end_stalled(self) -> None:
         """Kills workers without progress for `cluster.stall_s`; their pages are requeued."""
-        stall_s = self._ledger.config.cluster.stall_s
+        if (stall_s := self._ledger.config.cluster.stall_s) is None:
+            return
         for number, peer in list(self._peers.items()):
-            if stall_s is not None and self._is_stalled(number, stall_s):
+            num_pages = self._leases.num_waiting(number)
+            if number not in self._ending and self._status.is_stalled(number, stall_s, num_pages):
                 LOGGER.warning("a worker got nowhere for %.0f s and is ended (cluster.stall_s)", stall_s)
                 self._ending.add(number)
                 asyncio.get_running_loop().run_in_executor(None, peer.kill)
-
-    def _is_stalled(self, number: int, stall_s: float) -> bool:
-        num_pages = self._leases.num_waiting(number)
-        return number not in self._ending and self._status.is_stalled(number, stall_s, num_pages)
 
     async def _slot(self, slot: int, handler: RequestHandler, leases: Leases) -> None:
         """Runs a worker in one slot and restarts it when it is lost. Raises errors that a restart would not cure."""
@@ -241,7 +239,7 @@ class Workers:
 
     async def _answer(self, number: int, peer: Peer, handler: RequestHandler, asked: Asked) -> None:
         try:
-            value = await handler.answer(number, asked)
+            value = await asked.ask(handler, number, *asked.args, **asked.kwargs)
         except Exception as error:
             LOGGER.debug("a worker's request failed", exc_info=error)
             if asked.number is not None:

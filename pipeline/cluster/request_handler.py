@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.cluster.leases import Leases
-from pipeline.cluster.worker_messages import Asked, LoadedOn
+from pipeline.cluster.worker_messages import LoadedOn
 from pipeline.cluster.worker_status import WorkerStatus
 from pipeline.ingest.seen_names import SeenNames
 from pipeline.ingest.walk import Candidate, Found
@@ -40,10 +40,6 @@ class RequestHandler:
         self._planning = Planning(ledger)
         self._planned, self._said = SeenNames(), SeenNames()
         self._marks: dict[int, set[_Key]] = defaultdict(set)
-
-    async def answer(self, worker: int, asked: Asked) -> Any:
-        """Handles one worker request and returns its reply. Raises what that raises."""
-        return await asked.ask(self, worker, *asked.args, **asked.kwargs)
 
     async def started(self, worker: int, where: str) -> None:
         """Notes a worker's first message. where: its machine, and its GPU if it has one of its own."""

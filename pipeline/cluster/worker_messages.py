@@ -10,7 +10,7 @@ from typing import Any
 from encoders.graphs.stats import merged
 from pipeline.meter import StageUse
 from pipeline.reports.durations import Durations
-from pipeline.run.ending import ModelFigures
+from pipeline.reports.summary import ModelFigures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

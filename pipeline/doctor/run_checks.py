@@ -123,7 +123,7 @@ def check_reading(config: Config) -> Iterator[Finding]:
         yield fail("reading", f"the sample page is {status}: {error}", "see the other lines; -v says more")
         return
     read, written = " ".join(text.split()), " ".join(TEXT.split())
-    found = f"in {seconds:.1f} s, loading the model {summary.load_s:.1f} s of it: {read!r}"
+    found = f"in {seconds:.1f} s, loading the model {summary.did.load_s:.1f} s of it: {read!r}"
     errors = Levenshtein.distance(written, read) / len(written)
     if errors <= _MOST_ERRORS:
         yield ok("reading", f"{errors:.0%} of the characters wrong, {found}")

@@ -24,10 +24,10 @@ def gather(db: Database, run_id: int | None, *, most: int) -> Row:
     """Returns all that a report says of one run, from one snapshot, by the names that its template has for it.
 
     run_id: None for the last run that stored a page, or else the last. most: pages in each list.
-    statuses: of the run's pages, num_pages in all; now: of all pages in the database. config, versions: as stored with
-    the run. intervals: of interval_s each. confidences: pages in each of CONFIDENCE_BINS parts of 0 to 1. groups: what
-    needs a look, the most frequent first: advice, num, and those of their pages and files that are shown. named: all
-    pages that are named, each once; places: page id -> where it is. last_run_id: of the database.
+    What run_pages.figures has is among it. now: page status -> number in the whole database. config, versions: as
+    stored with the run. intervals: of interval_s each. groups: what needs a look, the most frequent first: advice, num,
+    and those of their pages and files that are shown. named: all pages that are named, each once; places: page id ->
+    where it is. last_run_id: of the database.
     Raises: SelectionError where there is no such run; StorageError.
     """
     path = database_path(db)
@@ -37,30 +37,25 @@ def gather(db: Database, run_id: int | None, *, most: int) -> Row:
         config, versions = db.conn.execute(
             "SELECT config, versions FROM runs WHERE id = ?", (run.id,)
         ).fetchone()
-        interval_s = _interval_s(run_pages.span_s(db, run.id))
-        groups = _groups(run_pages.unfine(db, run.id), run_pages.refused_files(db, run.id), most)
-        slowest = run_pages.slowest(db, run.id, most)
-        unsure = run_pages.least_confident(db, run.id, most)
-        named = [*slowest, *unsure, *(page for group in groups for page in group["pages"])]
-        statuses = run_pages.statuses(db, run.id)
+        found = run_pages.figures(db, run.id, most=most, num_bins=CONFIDENCE_BINS)
+        interval_s = _interval_s(found["span_s"])
+        groups = _groups(run_pages.unfine(db, run.id), found["refused"], most)
+        listed = (page for group in groups for page in group["pages"])
+        named = {page["page_id"]: page for page in (*found["slowest"], *found["unsure"], *listed)}
         return {
+            **found,
             "database": path,
             "run": run,
             "last_run_id": runs[-1].id,
             "config": json.loads(config),
             "versions": json.loads(versions),
-            "statuses": statuses,
-            "num_pages": sum(statuses.values()),
+            "num_pages": sum(found["statuses"].values()),
             "now": statistics.pages_by_status(db),
             "interval_s": interval_s,
             "intervals": run_pages.throughput(db, run.id, interval_s),
-            "stages": run_pages.stages_of(db, run.id),
             "groups": groups,
-            "slowest": slowest,
-            "unsure": unsure,
-            "confidences": run_pages.confidences(db, run.id, CONFIDENCE_BINS),
-            "named": list({page["page_id"]: page for page in named}.values()),
-            "places": run_pages.places(db, (page["page_id"] for page in named)),
+            "named": list(named.values()),
+            "places": run_pages.places(db, named),
         }
 
 

@@ -2,9 +2,9 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
@@ -13,6 +13,9 @@ from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.reports.run_figures import WorkerUse, encoder_lines, worker_lines
 from pipeline.types import Document, DocumentStatus, PageResult, PageStatus, Phase
+
+if TYPE_CHECKING:
+    from encoders.graphs.stats import PathStats
 
 UNREADABLE = ("encrypted", "broken")
 INCOMPLETE = ("doubtful", "repeated", "truncated", "failed", "quarantined")
@@ -43,6 +46,29 @@ class Progress:
         """Reports a finished page that was not read well at first: that first attempt, and the page's final result."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFigures:
+    """What models did in a run. load_s: seconds of loading, 0 if none was needed, of which capture_s were for graphs.
+
+    num_tokens, num_steps: tokens that the language model wrote, and the steps it took part in for them, added up over
+    pages. gpu_busy: share of the time, 0 to 1, in which the GPU did anything, from when the model was loaded; None
+    without a GPU, or if its driver does not tell. encoder: statistics of the paths of encoder and line reader, by name;
+    None where none was needed. read_on: the GPUs that the line reader used, "" where there was none.
+    """
+
+    load_s: float = 0.0
+    capture_s: float = 0.0
+    num_tokens: int = 0
+    num_steps: int = 0
+    gpu_busy: float | None = None
+    encoder: "Mapping[str, PathStats] | None" = None
+    read_on: str = ""
+
+    def encoder_summary(self) -> dict[str, dict[str, Any]] | None:
+        """Returns the statistics as JSON values."""
+        return None if self.encoder is None else {path: its.summary() for path, its in self.encoder.items()}
+
+
 @dataclass(slots=True, kw_only=True)
 class RunSummary(InputCounts):
     """The counts of one run. Mutable: the runner adds to it.
@@ -55,12 +81,7 @@ class RunSummary(InputCounts):
     a retry step, text layer included, then read well.
     num_unread: pages of this run whose text layer was taken without reading them.
     sent_up: pages of this run that a retry step's model read too, by the model's name.
-    load_s: seconds of loading the model, 0 if it was not needed, of which capture_s were for graphs. read_on: the GPUs
-    that the line reader used, "" where there was none.
-    encoder: statistics of the paths of encoder and line reader, by name; None where none was needed.
-    stages: where each stage's time went, once the run is over. num_tokens, num_steps: tokens that the language model
-    wrote, and the steps it took part in for them, added up over pages. gpu_busy: share of the time, 0 to 1, in which
-    the GPU did anything, from when the model was loaded; None without a GPU, or if its driver does not tell.
+    stages, did: where each stage's time went, and what the models did, once the run is over.
     workers: what each worker did, empty where this process read.
     stored_after: how long each page that was read took from its last token to its row.
     empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
@@ -83,14 +104,8 @@ class RunSummary(InputCounts):
     num_unread: int = 0
     sent_up: Counter[str] = field(default_factory=Counter)
     wall_s: float = 0.0
-    load_s: float = 0.0
-    capture_s: float = 0.0
-    encoder: dict[str, dict[str, Any]] | None = None
-    read_on: str = ""
     stages: list[StageUse] = field(default_factory=list)
-    num_tokens: int = 0
-    num_steps: int = 0
-    gpu_busy: float | None = None
+    did: ModelFigures = field(default_factory=ModelFigures)
     workers: list[WorkerUse] = field(default_factory=list)
     stored_after: Durations = field(default_factory=Durations)
     stopped: str | None = None
@@ -151,9 +166,9 @@ class RunSummary(InputCounts):
         """Returns the figures about the stages that are stored in the run's row."""
         return {
             "stages": [asdict(stage) for stage in self.stages],
-            "num_tokens": self.num_tokens,
-            "num_steps": self.num_steps,
-            "gpu_busy": self.gpu_busy,
+            "num_tokens": self.did.num_tokens,
+            "num_steps": self.did.num_steps,
+            "gpu_busy": self.did.gpu_busy,
             "stored_after_median_s": self.stored_after.median_s,
             "stored_after_max_s": self.stored_after.max_s,
             **({"workers": [asdict(its) for its in self.workers]} if self.workers else {}),
@@ -165,7 +180,7 @@ class RunSummary(InputCounts):
         lines += [f"left to read: {self.left()}"] if self.stopped else []
         rate = f" ({self.num_pages / self.wall_s:.2f} pages/s)" if self.num_pages and self.wall_s else ""
         lines.append(f"pages: {_listed(self.pages) or 'none to read'}{rate}")
-        lines += [f"read line by line, on {self.read_on}"] if self.read_on else []
+        lines += [f"read line by line, on {self.did.read_on}"] if self.did.read_on else []
         lines += page_counts(
             {
                 "that needed no reading, as their text layers were taken": self.num_unread,
@@ -197,12 +212,16 @@ class RunSummary(InputCounts):
         if verbose and self.num_pages and (slowest := bottleneck(self.stages)):
             others = [stage for stage in self.stages if stage is not slowest]
             shares = ", ".join(f"{stage.name} {stage.busy:.0%}" for stage in others)
-            gpu = "" if self.gpu_busy is None else f"; no kernel ran on the GPU for {1 - self.gpu_busy:.0%}"
+            gpu = (
+                ""
+                if self.did.gpu_busy is None
+                else f"; no kernel ran on the GPU for {1 - self.did.gpu_busy:.0%}"
+            )
             lines.append(
                 f"bottleneck: {slowest.name}, busy for {slowest.busy:.0%} of {self.wall_s:.1f} s ({shares}){gpu}"
                 f"{self._loading()}"
             )
-            lines += encoder_lines(self.encoder)
+            lines += encoder_lines(self.did.encoder_summary())
         lines += worker_lines([asdict(its) for its in self.workers])
         database = shlex.quote(self.database)
         lines.append(
@@ -218,10 +237,10 @@ class RunSummary(InputCounts):
         return f"{self.num_left} pages, and {documents}"
 
     def _loading(self) -> str:
-        if not self.load_s:
+        if not self.did.load_s:
             return ""
-        capture = f" (encoder graphs {self.capture_s:.1f} s of it)" if self.capture_s >= 0.1 else ""
-        return f", loading the model {self.load_s:.1f} s{capture}"
+        capture = f" (encoder graphs {self.did.capture_s:.1f} s of it)" if self.did.capture_s >= 0.1 else ""
+        return f", loading the model {self.did.load_s:.1f} s{capture}"
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -11,9 +11,10 @@ from pipeline.device.startup.loading import line_readers, render_workers
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.meter import Meter, StageUse, metered_loop
+from pipeline.reports.summary import ModelFigures
 from pipeline.run.budget import Budget, heaviest_page_bytes
 from pipeline.run.discovery import Planner
-from pipeline.run.ending import ModelFigures, figures
+from pipeline.run.ending import figures
 from pipeline.run.flow import Flow
 from pipeline.run.ledger import Ledger
 from pipeline.stop import Stop

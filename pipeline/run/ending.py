@@ -4,11 +4,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from encoders.graphs.stats import merged
 from pipeline.device.open_models import Models
@@ -16,15 +14,12 @@ from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical
 from pipeline.meter import StageUse
-from pipeline.reports.summary import RunSummary
+from pipeline.reports.summary import ModelFigures, RunSummary
 from pipeline.run.ledger import Ledger
 from pipeline.stop import Stop
 from storage.errors import DatabaseGoneError, StorageError
 from storage.records.store import Store
 from storage.recovery.presence import remedy
-
-if TYPE_CHECKING:
-    from encoders.graphs.stats import PathStats
 
 LOGGER = logging.getLogger("ocrbatch")
 # How often a run checks whether it has to end, and how often that its database is still there.
@@ -51,19 +46,6 @@ async def watch(ledger: Ledger, stop: Stop, also: Callable[[], None]) -> None:
         await asyncio.sleep(POLL_S)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFigures:
-    """What models did in a run; see RunSummary. encoder: statistics of the paths of encoder and line reader."""
-
-    load_s: float = 0.0
-    capture_s: float = 0.0
-    num_tokens: int = 0
-    num_steps: int = 0
-    gpu_busy: float | None = None
-    encoder: "Mapping[str, PathStats] | None" = None
-    read_on: str = ""
-
-
 def figures(models: Models) -> ModelFigures:
     """Returns what models in this process did."""
     tokens, steps = zip(*(model.decoded() for model in models.all), strict=True)
@@ -86,22 +68,15 @@ def figures(models: Models) -> ModelFigures:
 def finish(ledger: Ledger, did: ModelFigures, stages: list[StageUse], code: int, wall_s: float) -> None:
     """Completes the summary and closes the run's row. stages: where the time went. code: the exit code."""
     summary = ledger.summary
-    summary.wall_s = wall_s
-    summary.load_s, summary.capture_s, summary.read_on = did.load_s, did.capture_s, did.read_on
+    summary.wall_s, summary.stages, summary.did = wall_s, stages, did
     set_aside = ledger.writer.call(Store.quarantined, ledger.run_id, _LISTED)
     summary.num_quarantined, summary.quarantined = set_aside.result()
-    summary.stages = stages
-    summary.num_tokens, summary.num_steps = did.num_tokens, did.num_steps
-    summary.gpu_busy = did.gpu_busy
-    summary.encoder = (
-        None if did.encoder is None else {path: its.summary() for path, its in did.encoder.items()}
-    )
     ledger.writer.call(
         Store.finish_run,
         ledger.run_id,
         exit_code=int(code),
         counts=summary.counts(),
-        encoder=summary.encoder,
+        encoder=did.encoder_summary(),
         flow=summary.flow(),
     ).result()
 

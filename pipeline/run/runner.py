@@ -30,9 +30,9 @@ from pipeline.errors import ConfigError, StopRequest, exit_code
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Found, walk
 from pipeline.meter import StageUse
-from pipeline.reports.summary import Progress, RunSummary
+from pipeline.reports.summary import ModelFigures, Progress, RunSummary
 from pipeline.run.batch_reading import Reading
-from pipeline.run.ending import ModelFigures, check_database, count_left, finish, mark_missing
+from pipeline.run.ending import check_database, count_left, finish, mark_missing
 from pipeline.run.ledger import Ledger
 from pipeline.run.versions import versions
 from pipeline.run.writer import Writer

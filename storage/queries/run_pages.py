@@ -18,35 +18,33 @@ from storage.types import FINE_STATUSES
 _BOUND = 500
 
 
-def statuses(db: Database, run_id: int) -> dict[str, int]:
-    """Returns status -> number of the run's pages, most first."""
-    sql = f"{OUTCOMES} SELECT status, count(*) AS n FROM outcomes GROUP BY status ORDER BY n DESC, status"
-    return pairs(db, sql, {"run": run_id})
+def figures(db: Database, run_id: int, *, most: int, num_bins: int) -> Row:
+    """Returns a run's figures by name. most: pages in each list.
+
+    statuses: status -> number of its pages, most first. slowest: the pages that took longest, these first. unsure: of
+    those that were read, and have a confidence, the pages with the lowest, these first. confidences: how many of these
+    have one in each of num_bins equal parts of 0 to 1. refused: path, status ("broken" or "encrypted") and reason of
+    files that the run found and could not read, by path; the reason is that of the last run to find them. stages: by
+    total time, longest first; a page that was read twice counts twice. span_s: the seconds from its start to its last
+    page, by the clock that dates pages, 0 without pages; the run's own do not change when that clock is set.
+    """
+    values = {"run": run_id, "most": most, "bins": num_bins}
+    bins, (span,) = pairs(db, _CONFIDENCES, values), rows(db, _SPAN, values) or [{"seconds": 0.0}]
+    return {
+        "statuses": pairs(db, _STATUSES, values),
+        "slowest": rows(db, _SLOWEST, values),
+        "unsure": rows(db, _UNSURE, values),
+        "confidences": [bins.get(number, 0) for number in range(num_bins)],
+        "refused": rows(db, _REFUSED, values),
+        "stages": rows(db, STAGES.format(where="WHERE run_id = :run"), values),
+        "span_s": max(0.0, span["seconds"] or 0.0),
+    }
 
 
 def unfine(db: Database, run_id: int) -> Iterator[Row]:
     """Yields the run's pages that need a look: with another status than "ok", "blank" or "embedded", as found."""
-    fine = ", ".join(f"'{status}'" for status in FINE_STATUSES)
-    return _outcomes(db, run_id, f"WHERE status NOT IN ({fine}) ORDER BY page_id")
-
-
-def slowest(db: Database, run_id: int, most: int) -> list[Row]:
-    """Returns the run's pages that took longest, slowest first."""
-    return list(_outcomes(db, run_id, "ORDER BY seconds DESC, page_id LIMIT :most", most))
-
-
-def least_confident(db: Database, run_id: int, most: int) -> list[Row]:
-    """Returns the run's pages of the lowest confidence, lowest first: those that were read, and have one."""
-    where = f"WHERE {_READ} ORDER BY confidence, page_id LIMIT :most"
-    return list(_outcomes(db, run_id, where, most))
-
-
-def confidences(db: Database, run_id: int, num_bins: int) -> list[int]:
-    """Returns how many of the pages that were read have a confidence in each of num_bins equal parts of 0 to 1."""
-    sql = f"""{OUTCOMES} SELECT min(CAST(confidence * :bins AS INTEGER), :bins - 1) AS bin, count(*) FROM outcomes
-        WHERE {_READ} GROUP BY bin"""
-    found = pairs(db, sql, {"run": run_id, "bins": num_bins})
-    return [found.get(number, 0) for number in range(num_bins)]
+    with explained(database_path(db)):
+        yield from db.query(_UNFINE, {"run": run_id})
 
 
 def places(db: Database, page_ids: Iterable[int]) -> dict[int, Row]:
@@ -63,14 +61,6 @@ def places(db: Database, page_ids: Iterable[int]) -> dict[int, Row]:
     return {row["page_id"]: row for row in found}
 
 
-def refused_files(db: Database, run_id: int) -> list[Row]:
-    """Returns path, status ("broken" or "encrypted") and reason of files that the run found and could not read.
-
-    By path. The reason is that of the last run to find them.
-    """
-    return rows(db, _REFUSED, {"run": run_id})
-
-
 def throughput(db: Database, run_id: int, interval_s: float) -> list[tuple[int, int, int]]:
     """Returns the run's pages by intervals of its time, from its start to its last page, empty ones included.
 
@@ -82,29 +72,7 @@ def throughput(db: Database, run_id: int, interval_s: float) -> list[tuple[int, 
     return [counts.get(number, (0, 0, 0)) for number in range(max(counts, default=-1) + 1)]
 
 
-def span_s(db: Database, run_id: int) -> float:
-    """Returns the seconds from a run's start to its last page, by the clock that dates pages; 0 without pages.
-
-    It may differ from the run's own seconds, which do not change when that clock is set.
-    """
-    with explained(database_path(db)):
-        (seconds,) = db.conn.execute(_SPAN, {"run": run_id}).fetchone()
-    return max(0.0, float(seconds or 0.0))
-
-
-def stages_of(db: Database, run_id: int) -> list[Row]:
-    """Returns the stages of a run by total time, longest first. A page that was read twice counts twice."""
-    return rows(db, STAGES.format(where="WHERE run_id = :run"), {"run": run_id})
-
-
-def _outcomes(db: Database, run_id: int, clauses: str, most: int = 0) -> Iterator[Row]:
-    with explained(database_path(db)):
-        yield from db.query(f"{OUTCOMES} SELECT * FROM outcomes {clauses}", {"run": run_id, "most": most})
-
-
 # Only statuses of this package and clauses of this module are put into the text of a statement.
-_READ = "source = 'ocr' AND confidence IS NOT NULL"
-
 OUTCOMES = f"""
 WITH ranked AS (
     SELECT a.page_id, a.status, a.error_stage AS stage, a.error_category AS category,
@@ -120,6 +88,15 @@ WITH ranked AS (
 outcomes AS (
     SELECT page_id, status, stage, category, reason, seconds, num_attempts, confidence, num_tokens, source,
         rotation_deg, finished_at FROM ranked WHERE rank = 1)
+"""
+
+_READ = "source = 'ocr' AND confidence IS NOT NULL"
+_STATUSES = f"{OUTCOMES} SELECT status, count(*) AS n FROM outcomes GROUP BY status ORDER BY n DESC, status"
+_UNFINE = f"{OUTCOMES} SELECT * FROM outcomes WHERE status NOT IN {FINE_STATUSES} ORDER BY page_id"
+_SLOWEST = f"{OUTCOMES} SELECT * FROM outcomes ORDER BY seconds DESC, page_id LIMIT :most"
+_UNSURE = f"{OUTCOMES} SELECT * FROM outcomes WHERE {_READ} ORDER BY confidence, page_id LIMIT :most"
+_CONFIDENCES = f"""{OUTCOMES}
+SELECT min(CAST(confidence * :bins AS INTEGER), :bins - 1) AS bin, count(*) FROM outcomes WHERE {_READ} GROUP BY bin
 """
 
 _PLACES = """
@@ -148,5 +125,6 @@ FROM outcomes o JOIN runs r ON r.id = :run GROUP BY number
 
 _SPAN = """
 SELECT (julianday((SELECT max(finished_at) FROM attempts WHERE run_id = r.id)) - julianday(r.started_at)) * 86400.0
+    AS seconds
 FROM runs r WHERE r.id = :run
 """

@@ -87,7 +87,7 @@ def _start_up(measured: Measured) -> Values:
         "imported_s": before + measured.loader.imported_at_s,
         "loaded_s": before + measured.loader.loaded_at_s,
         "first_page_s": before + first.at_s,
-        "capture_s": measured.summary.capture_s,
+        "capture_s": measured.summary.did.capture_s,
     }
 
 

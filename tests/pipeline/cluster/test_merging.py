@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from pipeline.cluster.worker_messages import Report, merged_figures, merged_stages
 from pipeline.meter import StageUse
-from pipeline.run.ending import ModelFigures
+from pipeline.reports.summary import ModelFigures
 
 
 def stage(name: str, busy: float) -> StageUse:

@@ -53,7 +53,7 @@ def test_a_run_stores_the_same_with_replicas_and_tells_when_they_have_loaded(
     assert TEXT in expected[0][3]
     assert summary.exit_code == 0
     assert summary.pages == alone.pages
-    assert summary.num_tokens == alone.num_tokens
+    assert summary.did.num_tokens == alone.did.num_tokens
     assert [worker.doing for worker in summary.workers] == ["finished"] * 2
     assert {(on.device, on.gpu) for on in loaded} == {("cpu", None)}
     assert all(0 < on.imported_at <= on.loaded_at for on in loaded)

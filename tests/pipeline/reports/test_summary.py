@@ -1,10 +1,11 @@
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from pipeline.errors import ExitCode
 from pipeline.meter import StageUse
-from pipeline.reports.summary import RunSummary
+from pipeline.reports.summary import ModelFigures, RunSummary
 
 
 def use(name: str, busy: float) -> StageUse:
@@ -48,7 +49,7 @@ def test_lines_say_what_happened_and_where_the_results_are() -> None:
             pages=Counter(ok=19, failed=1),
             documents=Counter(ok=2, broken=1),
             wall_s=10.0,
-            load_s=2.0,
+            did=ModelFigures(load_s=2.0),
             stages=STAGES,
         ).lines(verbose=True)
     )
@@ -76,7 +77,9 @@ def test_a_run_that_did_nothing_has_no_bottleneck(pages: Counter[str], stages: l
 
 
 def test_the_database_keeps_the_stages_the_tokens_and_the_gpu() -> None:
-    summary = RunSummary(database="a.db", stages=STAGES[:1], num_tokens=70, num_steps=10, gpu_busy=0.5)
+    summary = RunSummary(
+        database="a.db", stages=STAGES[:1], did=ModelFigures(num_tokens=70, num_steps=10, gpu_busy=0.5)
+    )
     for seconds in (1.0, 2.0, 4.0):
         summary.stored_after.add(seconds)
     assert summary.flow() == {
@@ -120,8 +123,10 @@ def test_what_is_no_fault_is_counted_and_told_where_there_is_any(name: str, key:
         ({"gpu_busy": 0.97}, "; no kernel ran on the GPU for 3%"),
     ],
 )
-def test_the_bottleneck_s_line_tells_what_else_took_time(values: dict[str, float], ending: str) -> None:
-    summary = RunSummary(database="a.db", pages=Counter(ok=1), wall_s=20.0, stages=STAGES, **values)
+def test_the_bottleneck_s_line_tells_what_else_took_time(values: dict[str, Any], ending: str) -> None:
+    summary = RunSummary(
+        database="a.db", pages=Counter(ok=1), wall_s=20.0, stages=STAGES, did=ModelFigures(**values)
+    )
     (line,) = (line for line in summary.lines(verbose=True) if line.startswith("bottleneck"))
     assert line.endswith(ending)
 

@@ -177,7 +177,7 @@ def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
     assert (summary.pages, summary.exit_code) == ({"embedded": 3}, ExitCode.OK)
     assert set(attempts(database, "status, source, confidence")) == {("embedded", "layer", None)}
     assert all(row["text"] for row in rows(database))
-    assert summary.load_s == 0
+    assert summary.did.load_s == 0
 
 
 @pytest.mark.slow

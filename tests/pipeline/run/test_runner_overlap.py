@@ -375,8 +375,8 @@ def test_every_page_has_exactly_one_row_and_the_stages_their_shares(
         assert sum(shares) <= 1.001, stage
         assert stage.busy > 0, stage
     assert sum(line.startswith("bottleneck: ") for line in summary.lines(verbose=True)) == 1
-    assert summary.num_tokens == 11 * len(TEXT.split())
-    assert 0 < summary.num_steps <= 11 * (len(TEXT.split()) + 1)
+    assert summary.did.num_tokens == 11 * len(TEXT.split())
+    assert 0 < summary.did.num_steps <= 11 * (len(TEXT.split()) + 1)
 
     shown = [line.split() for line in status_lines(found)]
     assert ["stage", "busy", "waiting", "for", "input", "waiting", "for", "room"] in shown

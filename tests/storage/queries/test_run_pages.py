@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from sqlite_utils import Database
 
-from storage.database import open_for_reading
+from storage.database import Row, open_for_reading
 from storage.queries import run_pages
 from storage.records.merit import first_settings
 from storage.records.store import Store
@@ -25,6 +26,10 @@ from tests.storage.sample_records import (
 )
 
 
+def figures(db: Database, run_id: int, num_bins: int = 10) -> Row:
+    return run_pages.figures(db, run_id, most=9, num_bins=num_bins)
+
+
 def timed(seconds: float) -> tuple[StageTiming, ...]:
     return (StageTiming(stage="render", share_s=seconds, wall_s=seconds),)
 
@@ -37,9 +42,9 @@ def test_a_page_read_twice_counts_once_with_the_seconds_of_both(store: Store, pa
     store.record_page(run_id, a_page("good", 0, rung="ngram", confidence=0.9, num_tokens=7, timings=timed(3)))
     store.record_page(run_id, a_page("other", 1, confidence=0.5, timings=timed(4)))
     with open_for_reading(str(path)) as db:
-        assert run_pages.statuses(db, run_id) == {"ok": 2}
+        assert figures(db, run_id)["statuses"] == {"ok": 2}
         assert list(run_pages.unfine(db, run_id)) == []
-        first, second = run_pages.slowest(db, run_id, 5)
+        first, second = figures(db, run_id)["slowest"]
         assert (first["seconds"], first["num_attempts"], first["confidence"], first["num_tokens"]) == (
             5.0,
             2,
@@ -47,7 +52,7 @@ def test_a_page_read_twice_counts_once_with_the_seconds_of_both(store: Store, pa
             7,
         )
         assert (second["seconds"], second["num_attempts"]) == (4.0, 1)
-        assert [page["confidence"] for page in run_pages.least_confident(db, run_id, 5)] == [0.5, 0.9]
+        assert [page["confidence"] for page in figures(db, run_id)["unsure"]] == [0.5, 0.9]
 
 
 def test_a_run_s_page_is_not_another_run_s(store: Store, path: Path) -> None:
@@ -61,7 +66,7 @@ def test_a_run_s_page_is_not_another_run_s(store: Store, path: Path) -> None:
     store.record_page(second, a_page("read", 0))
     store.record_page(second, a_page("read", 1))
     with open_for_reading(str(path)) as db:
-        assert run_pages.statuses(db, first) == {"failed": 1, "truncated": 1}
+        assert figures(db, first)["statuses"] == {"failed": 1, "truncated": 1}
         failed, cut = run_pages.unfine(db, first)
         assert (failed["stage"], failed["category"], failed["reason"]) == (
             "render",
@@ -69,8 +74,8 @@ def test_a_run_s_page_is_not_another_run_s(store: Store, path: Path) -> None:
             "took over 60 s",
         )
         assert (cut["status"], cut["confidence"]) == ("truncated", 0.3)
-        assert run_pages.statuses(db, second) == {"ok": 2}
-        assert run_pages.statuses(db, 99) == {}
+        assert figures(db, second)["statuses"] == {"ok": 2}
+        assert figures(db, 99)["statuses"] == {}
 
 
 def test_figures_agree_with_the_rows(store: Store, path: Path) -> None:
@@ -98,14 +103,14 @@ def test_figures_agree_with_the_rows(store: Store, path: Path) -> None:
     )
     bins = Counter(int(confidence * 10) for confidence, _ in confidences)
     with open_for_reading(str(path)) as db:
-        assert run_pages.statuses(db, run_id) == Counter(status for _, status, _ in current)
+        assert figures(db, run_id)["statuses"] == Counter(status for _, status, _ in current)
         unfine = {page_id: status for page_id, status, _ in current if status not in FINE_STATUSES}
         assert {page["page_id"]: page["status"] for page in run_pages.unfine(db, run_id)} == unfine
         slowest = sorted(seconds, key=lambda page_id: -seconds[page_id])[:9]
-        assert [page["page_id"] for page in run_pages.slowest(db, run_id, 9)] == slowest
+        assert [page["page_id"] for page in figures(db, run_id)["slowest"]] == slowest
         lowest = [page_id for _, page_id in confidences[:9]]
-        assert [page["page_id"] for page in run_pages.least_confident(db, run_id, 9)] == lowest
-        assert run_pages.confidences(db, run_id, 10) == [bins[number] for number in range(10)]
+        assert [page["page_id"] for page in figures(db, run_id)["unsure"]] == lowest
+        assert figures(db, run_id, num_bins=10)["confidences"] == [bins[number] for number in range(10)]
 
 
 def test_certainty_falls_into_the_last_part_and_layers_into_none(store: Store, path: Path) -> None:
@@ -113,7 +118,7 @@ def test_certainty_falls_into_the_last_part_and_layers_into_none(store: Store, p
     store.record_page(run_id, a_page("sure", 0, confidence=1.0))
     store.record_page(run_id, a_page("layer", 1, status="embedded", source="layer", confidence=0.2))
     with open_for_reading(str(path)) as db:
-        assert run_pages.confidences(db, run_id, 4) == [0, 0, 0, 1]
+        assert figures(db, run_id, num_bins=4)["confidences"] == [0, 0, 0, 1]
 
 
 def test_a_page_is_placed_where_its_content_is(store: Store, path: Path) -> None:
@@ -161,10 +166,8 @@ def test_refused_files_are_those_that_the_run_found(store: Store, path: Path) ->
     second = store.start_run(a_run())
     store.record_file(second, a_file("y.pdf", SHA_B, status="encrypted", reason="locked", num_pages=0))
     with open_for_reading(str(path)) as db:
-        assert run_pages.refused_files(db, first) == [
-            {"path": "x.pdf", "status": "broken", "reason": "damaged"}
-        ]
-        assert [file["path"] for file in run_pages.refused_files(db, second)] == ["y.pdf"]
+        assert figures(db, first)["refused"] == [{"path": "x.pdf", "status": "broken", "reason": "damaged"}]
+        assert [file["path"] for file in figures(db, second)["refused"]] == ["y.pdf"]
 
 
 def ended(store: Store, run_id: int, after_s: dict[int, float]) -> None:
@@ -185,7 +188,7 @@ def test_pages_are_counted_by_intervals_from_the_run_s_start(store: Store, path:
     ended(store, run_id, {0: -0.001, 1: 9.9, 2: 10.1, 3: 10.2, 4: 35.0})
     with open_for_reading(str(path)) as db:
         assert run_pages.throughput(db, run_id, 10.0) == [(2, 0, 0), (0, 1, 1), (0, 0, 0), (1, 0, 0)]
-        assert run_pages.span_s(db, run_id) == pytest.approx(35.0, abs=0.002)
+        assert figures(db, run_id)["span_s"] == pytest.approx(35.0, abs=0.002)
         assert run_pages.throughput(db, 99, 10.0) == []
 
 
@@ -194,6 +197,6 @@ def test_a_clock_that_was_set_back_makes_no_negative_time(store: Store, path: Pa
     store.record_page(run_id, a_page())
     ended(store, run_id, {0: -3600.0})
     with open_for_reading(str(path)) as db:
-        assert run_pages.span_s(db, run_id) == 0.0
-        assert run_pages.span_s(db, empty) == 0.0
+        assert figures(db, run_id)["span_s"] == 0.0
+        assert figures(db, empty)["span_s"] == 0.0
         assert run_pages.throughput(db, run_id, 1.0) == [(1, 0, 0)]
