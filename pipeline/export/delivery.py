@@ -6,7 +6,6 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import TracebackType
 
 from pipeline.export.searchable_export import all_formats
 from pipeline.ingest.walk import canonical
@@ -55,14 +54,12 @@ class Delivery:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self._over.set()
         if self._pdf_to is not None:
             self._thread.join()
             self._try(self._write)
-        if self._move_to is not None and error is None:
+        if self._move_to is not None and raised[1] is None:
             self._try(self._move)
 
     def _watch(self) -> None:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
 from typing import BinaryIO
 
 from pipeline.documents.searchable.invisible_text import TextPage
@@ -62,11 +61,9 @@ class _Workers(TaskPool):
     def __enter__(self) -> "_Workers":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Ends the processes, and removes objects that were fetched."""
-        super().__exit__(kind, error, trace)
+        super().__exit__(*raised)
         self._spool.close()
 
     def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> None:

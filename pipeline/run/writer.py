@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from pipeline.meter import Meter, StageUse
@@ -60,9 +59,7 @@ class Writer:
     def __enter__(self) -> "Writer":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Finishes all pending calls, then closes the database."""
         self._closing.close()
 

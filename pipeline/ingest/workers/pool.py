@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
@@ -68,11 +67,9 @@ class WorkerPool(TaskPool):
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
         self._spool = Spool(self._ingest)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         """Ends the workers at once and cancels unfinished tasks."""
-        super().__exit__(kind, error, trace)
+        super().__exit__(*raised)
         self._spool.close()
         if self.arena is not None:
             self.arena.close()

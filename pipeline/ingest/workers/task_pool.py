@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from pebble import ProcessExpired, ProcessPool
@@ -74,9 +73,7 @@ class TaskPool:
         self._pool()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends the workers at once and cancels unfinished tasks."""
         with self._starting_pool:  # a pool may be starting in another thread, where it waits for its imports
             self._is_closed = True
