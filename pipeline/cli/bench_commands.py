@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from pipeline.cli.console import say, verbose_option
+from pipeline.cli.console import device_option, say, verbose_option
 
 if TYPE_CHECKING:
     from pipeline.bench.bench_figures import Figures
@@ -38,9 +38,6 @@ def _model(words: str) -> Callable[[F], F]:
 
 
 model_option = _model('"small", a directory or a hub id; "random": full size with random weights.')
-device_option = click.option(
-    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
-)
 dtype_option = click.option(
     "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
 )

@@ -31,6 +31,9 @@ verbose_option = click.option(
     help="Log details, and show tracebacks.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+device_option = click.option(
+    "--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True
+)
 
 
 def start_logging(verbose: bool, quiet: bool = False) -> None:

@@ -5,23 +5,18 @@ from typing import Any
 
 import click
 
-from pipeline.cli.console import verbose_option
+from pipeline.cli.console import device_option, verbose_option
+
+_PATH, _POSITIVE = click.Path(path_type=Path), click.FloatRange(0, min_open=True)
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path), required=False)
-@click.option(
-    "--from-db",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The pages corrected in `ocrbatch view`.",
-)
-@click.option(
-    "--out", type=click.Path(path_type=Path), required=True, metavar="DIR", help="New folder for the model."
-)
+@click.argument("folder", type=_PATH, required=False)
+@click.option("--from-db", type=_PATH, metavar="FILE", help="The pages corrected in `ocrbatch view`.")
+@click.option("--out", type=_PATH, required=True, metavar="DIR", help="New folder for the model.")
 @click.option(
     "--truth",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     metavar="DIR",
     help="Texts of files of several pages: DIR/<file>/<page>.txt, as for eval.",
 )
@@ -34,7 +29,7 @@ from pipeline.cli.console import verbose_option
 )
 @click.option(
     "--minutes",
-    type=click.FloatRange(0, min_open=True),
+    type=_POSITIVE,
     default=30.0,
     show_default=True,
     help="How long to train; reading is not counted.",
@@ -42,14 +37,8 @@ from pipeline.cli.console import verbose_option
 @click.option(
     "--epochs", type=click.IntRange(1), help="How often every line is learned, instead of --minutes."
 )
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True)
-@click.option(
-    "--rate",
-    type=click.FloatRange(0, min_open=True),
-    default=2e-4,
-    show_default=True,
-    help="Highest learning rate.",
-)
+@device_option
+@click.option("--rate", type=_POSITIVE, default=2e-4, show_default=True, help="Highest learning rate.")
 @click.option("--batch", type=click.IntRange(1), default=16, show_default=True, help="Lines a step.")
 @click.option(
     "--hold-out",
@@ -68,7 +57,7 @@ from pipeline.cli.console import verbose_option
 )
 @click.option(
     "--replay",
-    type=click.Path(path_type=Path),
+    type=_PATH,
     metavar="DIR",
     help="Pages and texts of another kind, so that it does not forget them.",
 )

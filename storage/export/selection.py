@@ -78,8 +78,6 @@ def prepare(db: Database, selection: Selection) -> None:
 def selected(db: Database, view: str, selection: Selection) -> Iterator[dict[str, Any]]:
     """Yields the rows of the view results or superseded_results, ordered by path, content and page, unsorted."""
     conditions, values = _conditions(selection)
-    if selection.wants_path is not None:
-        conditions.append("wants_path(path)")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     # The views' joins leave the order to SQLite; path and page are unique indices, so nothing has to be sorted.
     order = "path, page_index" if view == "results" else "path, document_id, page_index"
@@ -89,30 +87,29 @@ def selected(db: Database, view: str, selection: Selection) -> Iterator[dict[str
 
 def _conditions(selection: Selection) -> tuple[list[str], dict[str, Any]]:
     """Returns conditions and their values; the plus keeps SQLite from choosing another index and sorting."""
-    conditions: list[str] = []
-    values: dict[str, Any] = {}
-    if selection.path is not None:
-        conditions.append("path = :path")
-        values["path"] = selection.path
-    if (since := selection.since) is not None:
-        conditions.append("+run_id >= :first_run AND +finished_at >= :time")
-        values |= {"first_run": since.first_run, "time": since.time}
-        if since.last_run is not None:
-            conditions.append("+run_id <= :last_run")
-            values["last_run"] = since.last_run
-    if selection.statuses:
-        marks = [f":status_{number}" for number in range(len(selection.statuses))]
-        conditions.append(f"+status IN ({', '.join(marks)})")
-        values |= dict(zip((mark[1:] for mark in marks), selection.statuses, strict=True))
-    if selection.max_confidence is not None:
-        conditions.append("+confidence <= :max_confidence")
-        values["max_confidence"] = selection.max_confidence
-    if selection.min_confidence is not None:
-        conditions.append(
-            "(+confidence IS NULL OR +confidence >= :min_confidence OR corrected_at IS NOT NULL)"
-        )
-        values["min_confidence"] = selection.min_confidence
-    return conditions, values
+    since, statuses = selection.since or Since(), selection.statuses
+    marks = [f"status_{number}" for number in range(len(statuses))]
+    values = {
+        "path": selection.path,
+        "first_run": since.first_run,
+        "last_run": since.last_run,
+        "time": since.time,
+        "max_confidence": selection.max_confidence,
+        "min_confidence": selection.min_confidence,
+        **dict(zip(marks, statuses, strict=True)),
+    }
+    conditions = {
+        "path = :path": selection.path is not None,
+        "+run_id >= :first_run AND +finished_at >= :time": selection.since is not None,
+        "+run_id <= :last_run": since.last_run is not None,
+        f"+status IN (:{', :'.join(marks)})": bool(statuses),
+        "+confidence <= :max_confidence": selection.max_confidence is not None,
+        "(+confidence IS NULL OR +confidence >= :min_confidence OR corrected_at IS NOT NULL)": (
+            selection.min_confidence is not None
+        ),
+        "wants_path(path)": selection.wants_path is not None,
+    }
+    return [condition for condition, is_wanted in conditions.items() if is_wanted], values
 
 
 def _last_run(db: Database) -> Since:
