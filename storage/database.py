@@ -39,7 +39,9 @@ def open_for_writing(path: str) -> Database:
     if os.path.isfile(path) and not os.access(path, os.W_OK, effective_ids=True):
         raise _read_only(path, "no permission to write")
     with explained(path):
-        _make_private(path)
+        # Made for its user alone; SQLite gives its side files the same mode, and says what is wrong where this fails.
+        with contextlib.suppress(OSError):
+            os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL, 0o600))
         db = _connect(path, "mode=rwc")
         try:
             if not _is_empty(db):
@@ -54,15 +56,6 @@ def open_for_writing(path: str) -> Database:
             db.close()
             raise
         return db
-
-
-def _make_private(path: str) -> None:
-    """Creates the file where there is none, for its user alone; SQLite gives its side files the same mode.
-
-    SQLite itself says what is wrong where that is not possible.
-    """
-    with contextlib.suppress(OSError):
-        os.close(os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def open_beside(path: str) -> Database:

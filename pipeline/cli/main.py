@@ -26,7 +26,7 @@ _STREAMS = ("stdin", "stdout", "stderr")  # in the order of their numbers
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 # Objects from one look for garbage to the next: there is none while modules are imported, but Python's 700 would have
 # the collector walk all of them again and again, a tenth of startup time.
-_OBJECTS_A_COLLECTION = 100_000
+_OBJECTS_A_COLLECTION = 20_000
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

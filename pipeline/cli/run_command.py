@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -135,15 +135,13 @@ def run(
             if only_plan:
                 return _plan(config, stop, as_json)
             read = partial(_read, stop=stop, roots=config.ingest.paths, quiet=quiet, verbose=verbose)
-            return _watch(config, stop, read, quiet) if watches else read(config).exit_code
+            if not watches:
+                return read(config).exit_code
+            from pipeline.run.watching import watch
 
-
-def _watch(config: "Config", stop: "Stop", read: "Callable[[Config], RunSummary]", quiet: bool) -> int:
-    from pipeline.run.watching import watch
-
-    if not quiet:
-        say([f"watching {', '.join(config.ingest.paths)}; Ctrl-C ends it"], err=True)
-    return watch(config, stop, read)
+            if not quiet:
+                say([f"watching {', '.join(config.ingest.paths)}; Ctrl-C ends it"], err=True)
+            return watch(config, stop, read)
 
 
 def _read(

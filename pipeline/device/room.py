@@ -16,21 +16,16 @@ _SHARE, _REST_BYTES = 1.25, 1 << 30
 def fits_beside(config: Config, device: str | None) -> bool:
     """Returns whether a configuration's model fits into the memory that is free now, also where that is not known.
 
-    device: where the models are, "cuda" or "cpu". Raises: CheckpointError.
+    device: where the models are, "cuda" or "cpu". What it will take is told by the size of its files.
+    Raises: CheckpointError.
     """
-    free = free_bytes(device)
-    needed = needed_bytes(config, device)
-    LOGGER.debug("model %s needs some %d MiB, free: %s", config.model, needed >> 20, free)
-    return free is None or needed <= free
-
-
-def needed_bytes(config: Config, device: str | None) -> int:
-    """Returns what a configuration's model will take, by the size of its files. Raises: CheckpointError."""
-    directory = find_directory(config.model)
+    directory, free = find_directory(config.model), free_bytes(device)
     on_disk = sum(path.stat().st_size for path in weight_files(directory))
     is_short = config.dtype == "bfloat16" or (config.dtype == "auto" and device == "cuda")
     stored = 4 if _dtype(read_json(directory / "config.json")) == "float32" else 2
-    return int(_SHARE * on_disk * (2 if is_short else 4) / stored) + _REST_BYTES
+    needed = int(_SHARE * on_disk * (2 if is_short else 4) / stored) + _REST_BYTES
+    LOGGER.debug("model %s needs some %d MiB, free: %s", config.model, needed >> 20, free)
+    return free is None or needed <= free
 
 
 def free_bytes(device: str | None) -> int | None:

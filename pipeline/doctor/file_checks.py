@@ -54,7 +54,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def check_model(config: Config) -> Iterator[Finding]:
-    """Checks files, weights, hashes and tokenizer, and whether anything would be downloaded. Never downloads."""
+    """Checks files, family, licence, weights, hashes and tokenizer, and whether anything would be downloaded.
+
+    Never downloads.
+    """
     try:
         directory = local_directory(config.model)
         if directory is None:
@@ -62,7 +65,12 @@ def check_model(config: Config) -> Iterator[Finding]:
             return
         yield ok("model", f"{config.model} in {directory}")
         yield _network(config.model)
-        yield from _family(config, directory)
+        family, facts = described(config.model, config.model_entry, directory)
+        yield ok("family", family.name)
+        if (entry := family.entry(facts)) is not None:
+            yield ok("model entry", entry)
+        if (against := family.restriction(facts)) is not None:
+            yield note("licence", against, "read the model's licence before you use it for a business")
         yield from _words(config)
         files = weight_files(directory)
         lines = [directory / name for name in LINE_FILES if (directory / LINES).exists()]
@@ -78,16 +86,6 @@ def check_model(config: Config) -> Iterator[Finding]:
             yield note("tokenizer", f"{num_tokens} tokens; {text!r} comes back as {back!r}")
     except CheckpointError as error:
         yield fail_of("model", error, "fetch the model's files again")
-
-
-def _family(config: Config, directory: Path) -> Iterator[Finding]:
-    """Says which family loads the model, what it is taken for, and what its licence forbids."""
-    family, facts = described(config.model, config.model_entry, directory)
-    yield ok("family", family.name)
-    if (entry := family.entry(facts)) is not None:
-        yield ok("model entry", entry)
-    if (against := family.restriction(facts)) is not None:
-        yield note("licence", against, "read the model's licence before you use it for a business")
 
 
 def _words(config: Config) -> Iterator[Finding]:

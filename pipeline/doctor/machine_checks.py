@@ -41,8 +41,13 @@ _OPEN_FILES = 256
 
 def check_software(config: Config) -> Iterator[Finding]:
     """Checks versions against the ranges that this package declares."""
-    python, requirements = declared()
-    yield _python(python)
+    wanted, requirements = declared()
+    python = python_version()
+    if SpecifierSet(wanted).contains(python, prereleases=True):
+        yield ok("Python", f"{python_implementation()} {python}")
+    else:
+        remedy = "install a Python of that range, and ocrbatch with it"
+        yield fail("Python", f"{python} is not {wanted}", remedy)
     found = [(requirement, _version(requirement.name)) for requirement in requirements]
     wrong = [
         (requirement, version)
@@ -74,15 +79,6 @@ def declared() -> tuple[str, list[Requirement]]:
     return package["Requires-Python"], [
         item for item in requirements if item.marker is None or item.marker.evaluate({"extra": ""})
     ]
-
-
-def _python(wanted: str) -> Finding:
-    version = python_version()
-    if SpecifierSet(wanted).contains(version, prereleases=True):
-        return ok("Python", f"{python_implementation()} {version}")
-    return fail(
-        "Python", f"{version} is not {wanted}", "install a Python of that range, and ocrbatch with it"
-    )
 
 
 def _version(name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, count
 
 from sqlite_utils import Database
 
@@ -72,13 +72,8 @@ def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
 
 
 def _interval_s(seconds: float) -> float:
-    for length_s in _LENGTHS_S:
-        if seconds < length_s * _MOST_INTERVALS:
-            return length_s
-    length_s = _LENGTHS_S[-1]
-    while seconds >= length_s * _MOST_INTERVALS:
-        length_s *= 2
-    return length_s
+    lengths_s = chain(_LENGTHS_S, (_LENGTHS_S[-1] * 2.0**times for times in count(1)))
+    return next(length_s for length_s in lengths_s if seconds < length_s * _MOST_INTERVALS)
 
 
 def _groups(pages: Iterable[Row], files: Iterable[Row], most: int) -> list[Row]:

@@ -106,7 +106,7 @@ class Reader:
         """The list of a document's pages."""
         first = _number(request, "from")
         with self._open() as db:
-            found = browsing.document(db, _id(request, "file_id"))
+            found = browsing.document(db, _whole(request.path_params["file_id"]))
             if found is None:
                 raise HTTPException(404, "There is no such document.")
             entries = browsing.document_pages(db, found["document_id"], first=first, limit=_PAGES_STEP + 1)
@@ -246,7 +246,7 @@ class Reader:
 
     def _found(self, request: Request) -> Row:
         with self._open() as db:
-            found = browsing.one_page(db, _id(request, "page_id"))
+            found = browsing.one_page(db, _whole(request.path_params["page_id"]))
         if found is None:
             raise HTTPException(404, "There is no such page.")
         return found
@@ -278,16 +278,11 @@ def _words(page: Row, text: str) -> list[WordRow]:
         return []
 
 
-def _id(request: Request, name: str) -> int:
-    """Returns a row's id in the address, 0 where it is none; no row has that."""
-    return _whole(request.path_params[name])
-
-
 def _number(request: Request, name: str) -> int:
     """Returns a parameter of the address that is a whole number; 0 where it is none."""
     return _whole(request.query_params.get(name, ""))
 
 
 def _whole(value: str) -> int:
-    """Returns a whole number that SQLite can hold; 0 for anything else."""
+    """Returns a whole number that SQLite can hold; 0, which no row has as its id, for anything else."""
     return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else 0

@@ -8,13 +8,14 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.bench.bench_figures import RANDOM_OUTPUT_TOKENS, Figures
 from pipeline.bench.host_meter import HostMeter, process_age_s
 from pipeline.bench.real_pages import copy_pages
-from pipeline.bench.whole_run.subject import Loader, Subject, bench_config
+from pipeline.bench.whole_run.subject import Subject, bench_config
 from pipeline.bench.whole_run.track import Measured, PageTrack
 from pipeline.cluster.choose import backend
 from pipeline.cluster.worker_messages import LoadedOn
@@ -102,32 +103,32 @@ def _run(
             if len(moments) > 1:  # the first of several
                 return
             track.gpu = measuring.enter_context(GpuMeter(on.gpu))
-            loader.imported_at_s, loader.loaded_at_s = on.imported_at, on.loaded_at
+            subject.imported_at_s, subject.loaded_at_s = on.imported_at, on.loaded_at
             moments.append(track.moment())
 
-        loader = Loader(subject, output_tokens=most, then=loaded)
         stop = Stop()
         with stop_on_signals(stop, config.run.time_limit_s):
             if workers is None:
                 from pipeline.run import runner
 
-                summary = runner.run(config, track, stop, loader)
+                load = partial(subject.load_for_run, output_tokens=most, then=loaded)
+                summary = runner.run(config, track, stop, load)
             else:
                 from pipeline.cluster import cluster_run
 
                 summary = cluster_run.run(workers, config, track, stop, when_loaded=loaded_there)
         wall_s = time.perf_counter() - started.at_s
     if workers is not None and track.num_read:
-        loader.loaded = subject.load(config)  # for its configuration and dtype
-    if not track.num_read or loader.loaded is None:
+        subject.loaded = subject.load(config)  # for its configuration and dtype
+    if not track.num_read or subject.loaded is None:
         return None
     return Measured(
         config=config,
         summary=summary,
         track=track,
         host=host,
-        loader=loader,
-        model=loader.loaded,
+        subject=subject,
+        model=subject.loaded,
         output_tokens=output_tokens,
         age_s=age_s,
         started=started,

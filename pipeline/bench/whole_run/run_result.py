@@ -84,8 +84,8 @@ def _start_up(measured: Measured) -> Values:
     first = next((page for page in pages if page.num_tokens), pages[0])  # blank ones need no model
     return {
         "entered_s": measured.age_s,
-        "imported_s": before + measured.loader.imported_at_s,
-        "loaded_s": before + measured.loader.loaded_at_s,
+        "imported_s": before + measured.subject.imported_at_s,
+        "loaded_s": before + measured.subject.loaded_at_s,
         "first_page_s": before + first.at_s,
         "capture_s": measured.summary.did.capture_s,
     }

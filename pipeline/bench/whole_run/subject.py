@@ -31,10 +31,14 @@ class Subject:
     """A model of any family by its name. "random" is DeepSeek-OCR at full size.
 
     A directory without weights is a model of its shape, which must be DeepSeek-OCR's. Both of these have random
-    weights. folder: for their stand-in files, as a run requires a model to have files.
+    weights. folder: for their stand-in files, as a run requires a model to have files. loaded: once it is.
+    imported_at_s, loaded_at_s: time.perf_counter() when torch was imported and the model loaded; 0 before.
 
     Raises: CheckpointError; ConfigError for a shape that random weights are not drawn for.
     """
+
+    imported_at_s = loaded_at_s = 0.0
+    loaded: "PageModel | None" = None
 
     def __init__(self, name: str, folder: Path) -> None:
         if name.startswith(f"{RANDOM}:"):
@@ -67,35 +71,24 @@ class Subject:
         dtype = getattr(torch, choose_dtype(config.dtype, device))
         return random_loaded(shape, torch.device(device), dtype)
 
+    def load_for_run(
+        self, config: Config, *, output_tokens: int | None, then: "Callable[[PageModel], None]"
+    ) -> "PageModel":
+        """Loads the model as a run does, and notes when. then: called with it.
 
-class Loader:
-    """A timed `load` for a run. then: called with the model.
-
-    output_tokens: so many are written on each page, at most so many by models of other families than DeepSeek-OCR's;
-    None for pages that end by themselves. loaded: the model without that bound.
-    imported_at_s, loaded_at_s: time.perf_counter() when torch was imported and the model loaded; 0 before.
-    """
-
-    def __init__(
-        self, subject: Subject, *, output_tokens: int | None, then: "Callable[[PageModel], None]"
-    ) -> None:
-        self._subject = subject
-        self._output_tokens = output_tokens
-        self._then = then
-        self.imported_at_s = self.loaded_at_s = 0.0
-        self.loaded: PageModel | None = None
-
-    def __call__(self, config: Config) -> "PageModel":
+        output_tokens: so many are written on each page, at most so many by models of other families than DeepSeek-OCR;
+        None for pages that end by themselves. `loaded` is the model without that bound.
+        """
         calm_threads()
-        if not self._subject.is_random:
+        if not self.is_random:
             read_ahead(weight_files(find_directory(config.model)))  # as load_model does before it imports
         from pipeline.bench.whole_run.bounded_reading import bounded  # and with it torch and transformers
 
         self.imported_at_s = time.perf_counter()
-        self.loaded = self._subject.load(config)
+        self.loaded = self.load(config)
         self.loaded_at_s = time.perf_counter()
-        self._then(self.loaded)
-        return self.loaded if self._output_tokens is None else bounded(self.loaded, self._output_tokens)
+        then(self.loaded)
+        return self.loaded if output_tokens is None else bounded(self.loaded, output_tokens)
 
 
 def bench_config(

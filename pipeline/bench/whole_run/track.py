@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.bench.host_meter import HostMeter, HostUse
-from pipeline.bench.whole_run.subject import Loader
+from pipeline.bench.whole_run.subject import Subject
 from pipeline.config.schema import Config
 from pipeline.device.gpu_meter import GpuMark, GpuMeter
 from pipeline.reports.progress import Silent
@@ -104,7 +104,7 @@ class Measured:
     summary: RunSummary
     track: PageTrack
     host: HostMeter
-    loader: Loader
+    subject: Subject
     model: "PageModel"
     output_tokens: int | None
     age_s: float

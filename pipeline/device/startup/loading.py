@@ -311,20 +311,17 @@ def num_replicas(config: Config, cpus: int | None = None, *, has_gpus: bool | No
     is_alone = config.decode.batch_size is not None or config.cluster.num_ranks > 1
     if config.device == "cpu" or is_alone or reads_lines(config):
         return 1
-    if not (_may_have_gpu() and _has_large_gpus() if has_gpus is None else has_gpus):
-        return 1
     from ocr.model_files.locate import find_directory, weight_files
+    from pipeline.device.gpu_meter import gpu_bytes
+
+    if has_gpus is None:  # each with memory for two models, also where that is not known
+        has_gpus = _may_have_gpu() and all(num_bytes >= _LEAST_GPU_BYTES for num_bytes in gpu_bytes())
+    if not has_gpus:
+        return 1
 
     num_bytes = sum(path.stat().st_size for path in weight_files(find_directory(config.model)))
     has_cpus = (cpus or available_cpus()) >= _CPUS_OF_REPLICAS
     return _REPLICAS if num_bytes <= _SMALL_BYTES and has_cpus else 1
-
-
-def _has_large_gpus() -> bool:
-    """Returns whether each GPU has memory for two models, also where that is not known."""
-    from pipeline.device.gpu_meter import gpu_bytes
-
-    return all(num_bytes >= _LEAST_GPU_BYTES for num_bytes in gpu_bytes())
 
 
 def _may_have_gpu() -> bool:

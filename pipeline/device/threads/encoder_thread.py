@@ -137,7 +137,9 @@ class EncoderLoop:
         else:  # must not fail from here on: a page is settled only once
             for ticket, request, (_, timings) in zip(tickets, requests, encoded, strict=True):
                 ticket.request, ticket.timings = request, timings
-                self._drop_views(ticket)
+                ticket.rendered = ticket.rendered.without_views()  # which are no longer needed
+                if ticket.dropped is not None:
+                    ticket.dropped(ticket.num_bytes)
             return
         # The batch's memory is free only now: the exception referred to the frames that held it.
         gc.collect()
@@ -155,9 +157,3 @@ class EncoderLoop:
         else:
             rendered = tickets[0].rendered
             tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered)))
-
-    def _drop_views(self, ticket: Ticket) -> None:
-        """Releases the views of an encoded page, which are no longer needed."""
-        ticket.rendered = ticket.rendered.without_views()
-        if ticket.dropped is not None:
-            ticket.dropped(ticket.num_bytes)

@@ -2,7 +2,10 @@
 
 import asyncio
 import contextlib
+import ctypes
+import gc
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -12,7 +15,6 @@ from typing import TYPE_CHECKING
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import Config
 from pipeline.device.faults import before_any_page, failed_pages, lost_pages
-from pipeline.device.memory import free_memory
 from pipeline.device.startup.imports import one_at_a_time
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preload import import_ahead
@@ -186,7 +188,7 @@ class PageReader:
             if loop is not None:
                 loop.let_go()
         self._loaded = self._encoder = None
-        free_memory()
+        _free_memory()
 
     @property
     def capture_s(self) -> float:
@@ -335,6 +337,16 @@ class PageReader:
         self._threads.append(thread)
         thread.start()
         return thread
+
+
+def _free_memory() -> None:
+    """Collects what nothing refers to any more, and returns unused memory of the process and of its GPU."""
+    gc.collect()
+    if (torch := sys.modules.get("torch")) is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    if sys.platform.startswith("linux"):
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def _call_in(loop: asyncio.AbstractEventLoop, task: Callable[[int], None], value: int) -> None:

@@ -192,7 +192,7 @@ def test_in_turn_as_side_by_side_with_one_model_in_memory(
     assert found["in_turn"] == found["side_by_side"]
     assert {row[3] for row in found["in_turn"]} >= {None, "mode", "large", "larger"}
     one, both = summaries["in_turn"], summaries["side_by_side"]
-    assert (one.sent_up, one.pages, one.num_tokens) == (both.sent_up, both.pages, both.num_tokens)
+    assert (one.sent_up, one.pages, one.did.num_tokens) == (both.sent_up, both.pages, both.did.num_tokens)
     assert one.sent_up[str(other)] >= 3
     assert {use.name for use in one.stages} == {use.name for use in both.stages}
     assert counts == {"side_by_side": [1, 2], "in_turn": [1, 1]}
