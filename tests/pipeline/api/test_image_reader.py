@@ -7,7 +7,10 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from pipeline.api.image_reader import ImageReader
+from pipeline.api.page_text import PageText
 from pipeline.api.read_files import read
+
+LETTER = Path(__file__).parents[2] / "samples" / "letter.png"
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +48,17 @@ def test_a_picture_has_the_status_and_the_text_that_a_run_gives_it(
     assert here.status == {"nothing": "blank", "no language": "doubtful"}.get(kind, "ok")
 
 
+@pytest.fixture(scope="module")
+def upright(reader: ImageReader) -> PageText:
+    with Image.open(LETTER) as letter:
+        return reader.read(letter)
+
+
 @pytest.mark.parametrize("turned", [90, 180, 270])
 def test_a_page_on_its_side_is_read_turned_with_its_words_where_they_stand(
-    turned: int, reader: ImageReader
+    turned: int, reader: ImageReader, upright: PageText
 ) -> None:
-    with Image.open(Path(__file__).parents[2] / "samples" / "letter.png") as letter:
-        upright = reader.read(letter)
+    with Image.open(LETTER) as letter:
         page = reader.read(letter.rotate(turned, expand=True))
         wide, high = letter.size
     assert page.rotation_deg == turned

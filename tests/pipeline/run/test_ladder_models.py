@@ -36,11 +36,16 @@ def other(tmp_path: Path) -> Path:
 
 
 def ladder(
-    config: Config, *rungs: dict[str, Any], below: float = 0.5, memory: str = "side_by_side"
+    config: Config,
+    *rungs: dict[str, Any],
+    below: float = 0.5,
+    memory: str = "side_by_side",
+    max_tokens: int = 80,
 ) -> Config:
+    """max_tokens: the fewer the sooner a page is read; a page of a PDF needs some more."""
     section = type(config.ladder).model_validate({"below": below, "memory": memory, "rungs": list(rungs)})
     # The other model never ends by itself.
-    return changed(config, decode={"max_tokens": 120}).model_copy(update={"ladder": section})
+    return changed(config, decode={"max_tokens": max_tokens}).model_copy(update={"ladder": section})
 
 
 @pytest.fixture
@@ -87,7 +92,8 @@ def test_a_model_that_no_page_needs_is_never_loaded(
     docs: Path, config: Config, reader: Path, other: Path, loaded: list[str], make_pdf: MakePdf
 ) -> None:
     make_pdf(docs / "a.pdf", ["one", ""])
-    summary = run_quietly(ladder(config, {"name": "large", "model": str(other), "below": 0.0}, below=0.0))
+    rung = {"name": "large", "model": str(other), "below": 0.0}
+    summary = run_quietly(ladder(config, rung, below=0.0, max_tokens=120))
     assert summary.pages == {"ok": 1, "blank": 1}
     assert loaded == [str(reader)]
     assert not any("too:" in line for line in summary.lines())
@@ -97,7 +103,7 @@ def test_another_models_files_decide_whether_pages_were_read(
     docs: Path, config: Config, other: Path, make_pdf: MakePdf
 ) -> None:
     make_pdf(docs / "a.pdf", ["one"])
-    config = ladder(config, {"name": "large", "model": str(other), "below": 0.0}, below=0.0)
+    config = ladder(config, {"name": "large", "model": str(other), "below": 0.0}, below=0.0, max_tokens=120)
     assert [sum(run_quietly(config).pages.values()) for _ in range(2)] == [1, 0]
     path = other / "tokenizer_config.json"
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
