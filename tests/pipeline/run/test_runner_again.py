@@ -1,6 +1,5 @@
 """Whole runs in which pages are read again, set aside, not read at all, or cannot be stored."""
 
-import os
 import shutil
 import sqlite3
 import time
@@ -32,6 +31,7 @@ from storage.upkeep.audit import audit
 from tests.faults.doubt.layer_pages import INVOICE, KINDS, document
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import MakePdf
+from tests.pipeline.ingest.workers.test_pool import end_at_once
 from tests.pipeline.runs import changed, rows, run_quietly
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -247,17 +247,13 @@ def test_a_page_of_which_nothing_can_be_stored_ends_the_run_with_its_name(
     assert (stored.runs[0].state, stored.runs[0].exit_code) == ("finished", ExitCode.FATAL)
 
 
-def dies(*_: Any) -> None:
-    os._exit(3)
-
-
 @pytest.mark.slow
 def test_workers_that_never_start_end_the_run_and_mark_no_file(
     docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_pdf(docs / "a.pdf", ["one"])
     make_pdf(docs / "b.pdf", ["two"])
-    monkeypatch.setattr(tasks, "start", dies)
+    monkeypatch.setattr(tasks, "start", end_at_once)
     with pytest.raises(WorkersError, match=r"do not start .*No file was marked; run again"):
         run_quietly(config)
     monkeypatch.undo()
