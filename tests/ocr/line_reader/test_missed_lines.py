@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ ROLL = (
 )
 
 
+@cache
 def notice(size: float, colour: float = 0.0) -> Floats:
     """A notice in one typeface, a large head above it."""
 
@@ -91,6 +93,11 @@ def read(darkness: Floats) -> list[ReadLine]:
     return shipped().read(darkness, shipped().find(darkness))
 
 
+@cache
+def read_notice(size: float) -> tuple[ReadLine, ...]:
+    return tuple(read(notice(size)))
+
+
 def completed(darkness: Floats, found: Sequence[ReadLine]) -> tuple[list[str], bool]:
     """What is read once missed lines are looked for, from top to bottom, and whether there is more."""
     ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
@@ -103,7 +110,7 @@ def completed(darkness: Floats, found: Sequence[ReadLine]) -> tuple[list[str], b
 @pytest.mark.parametrize("missed", [[0], [3], [1, 2, 6], [2, 3, 4, 5]])
 def test_lines_that_were_missed_are_read(size: float, missed: list[int]) -> None:
     darkness = notice(size)
-    found = sorted(read(darkness), key=lambda its: its.line.middle)
+    found = sorted(read_notice(size), key=lambda its: its.line.middle)
     assert [its.text for its in found] == ["Harbour Notes", *ROLL]
     left = [its for number, its in enumerate(found) if number not in missed]
     assert completed(darkness, left) == (["Harbour Notes", *ROLL], False)
@@ -112,7 +119,7 @@ def test_lines_that_were_missed_are_read(size: float, missed: list[int]) -> None
 @pytest.mark.parametrize(("begin", "end"), [(0, 0.5), (0.4, 1), (0, 0.93), (0.1, 1)])
 def test_ends_of_lines_that_were_missed_are_read(begin: float, end: float) -> None:
     darkness = notice(10)
-    found = read(darkness)
+    found = read_notice(10)
     whole = next(its.line for its in found if its.text == ROLL[3])
     first, last = (round(share * len(whole.baseline)) for share in (begin, end))
     part = replace(
@@ -135,7 +142,7 @@ def test_strokes_of_a_pen_and_a_stamp_s_border_are_no_lines() -> None:
 
 def test_lines_within_the_bounds_of_a_sheet_s_edge_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     darkness = notice(10)
-    found = read(darkness)
+    found = read_notice(10)
     left, top, right, foot = next(its.line.box for its in found if its.text == ROLL[5])
 
     def edge(ink: PageInk, *_: object) -> tuple[list[Piece], list[Piece]]:
@@ -148,7 +155,7 @@ def test_lines_within_the_bounds_of_a_sheet_s_edge_are_read_once(monkeypatch: py
 
 def test_print_that_is_not_read_for_sure_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     darkness = notice(10)
-    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    found = [its for its in read_notice(10) if its.text != ROLL[2]]
     reads = shipped().read
     monkeypatch.setattr(shipped(), "read", lambda *of: [replace(its, confidence=0.8) for its in reads(*of)])
     texts, lacks_lines = completed(darkness, found)
@@ -278,7 +285,7 @@ def test_a_missed_line_is_read_in_its_page_s_type_where_its_own_ink_misleads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     darkness = notice(10)
-    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    found = [its for its in read_notice(10) if its.text != ROLL[2]]
     size, reads = float(np.median([its.line.size for its in found])), shipped().read
 
     def misread(*of: Any) -> list[ReadLine]:
@@ -365,7 +372,7 @@ def test_the_rest_of_a_line_is_read_although_other_ink_makes_it_no_row(
 ) -> None:
     """As a fold does, or a picture that touches it."""
     darkness = notice(10)
-    found = read(darkness)
+    found = read_notice(10)
     line = next(its.line for its in found if its.text == ROLL[3])
     part = line.between(line.left + 60, line.left + round(0.6 * len(line.baseline)))
     monkeypatch.setattr(PageInk, "rows", lambda *_: ([], []))
@@ -387,7 +394,7 @@ def test_a_missed_line_is_read_whole_where_it_is_justified_with_much_white() -> 
 
 def test_a_picture_that_was_read_as_a_huge_letter_hides_no_missed_line() -> None:
     darkness = notice(10)
-    found = [its for its in read(darkness) if its.text != ROLL[2]]
+    found = [its for its in read_notice(10) if its.text != ROLL[2]]
     height, width = darkness.shape
     picture = TextLine(left=0, right=width, baseline=np.full(width, height, np.float32), size=height * 1.2)
     letter = replace(found[0], line=picture, text="a", confidence=0.76, words=())
@@ -498,7 +505,7 @@ def test_a_missed_line_is_read_to_the_ends_of_its_column_although_its_ink_is_tor
 ) -> None:
     """As bold print that is as dense as a picture."""
     darkness = notice(12)
-    found = read(darkness)
+    found = read_notice(12)
     rows = PageInk.rows
 
     def torn(ink: PageInk, outside: Any, *of: Any) -> Any:
