@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,11 @@ def asked(database: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
-def config_of(database: Path, *sets: str) -> Config:
-    paths = [str(SAMPLES / name) for name in ("two-column.pdf", "report.pdf", "letter.png", "fax.tiff")]
+DOCUMENTS = ("two-column.pdf", "report.pdf", "letter.png", "fax.tiff")
+
+
+def config_of(database: Path, *sets: str, documents: Sequence[str] = DOCUMENTS) -> Config:
+    paths = [str(SAMPLES / name) for name in documents]
     values = {"ingest": {"paths": paths}, "store": {"database": str(database)}}
     return load(None, list(sets), [("test", values)])
 
@@ -118,12 +122,11 @@ class Stopping(LocalWorkers):
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs to suspend a process")
 def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    backend = Stopping(2)
-    summary = cluster_run.run(
-        backend, config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore"), Silent(), Stop()
-    )
+    backend, few = Stopping(2), DOCUMENTS[:2]
+    config = config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore", documents=few)
+    summary = cluster_run.run(backend, config, Silent(), Stop())
     assert backend.stopped == 1
-    runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore"), Silent(), Stop())
+    runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore", documents=few), Silent(), Stop())
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
     assert "lost" in {its.doing for its in summary.workers}
 

@@ -1,6 +1,8 @@
 import random
 from pathlib import Path
 
+import pytest
+
 from ocr.training.structure.composed_lines import NAMES, LinePage, line_pages, line_source
 from ocr.training.structure.true_lines import ROLES
 
@@ -22,13 +24,15 @@ def test_genres_are_held_out_by_name(corpus: Path) -> None:
     assert {"nested", "boxes", "articles", "entries"} <= genres
 
 
-def _made(corpus: Path, genre: str, count: int = 60) -> list[LinePage]:
-    return [page for page in _pages(corpus, count) if page.genre == genre]
+@pytest.fixture(scope="module")
+def made(corpus: Path) -> list[LinePage]:
+    """Pages of all genres."""
+    return _pages(corpus, 60)
 
 
-def test_an_article_is_read_to_its_end_before_the_headline_below_it(corpus: Path) -> None:
+def test_an_article_is_read_to_its_end_before_the_headline_below_it(made: list[LinePage]) -> None:
     below = 0
-    for page in _made(corpus, "articles"):
+    for page in (page for page in made if page.genre == "articles"):
         for at, line in enumerate(page.lines):
             wide = line.x1 - line.x0 > 0.3 * page.width_pt and ROLES[line.place.role].startswith("heading")
             over = [
@@ -39,15 +43,15 @@ def test_an_article_is_read_to_its_end_before_the_headline_below_it(corpus: Path
     assert below
 
 
-def test_a_price_follows_its_entry_and_comes_before_the_next(corpus: Path) -> None:
-    for page in _made(corpus, "entries"):
+def test_a_price_follows_its_entry_and_comes_before_the_next(made: list[LinePage]) -> None:
+    for page in (page for page in made if page.genre == "entries"):
         for line, after in zip(page.lines, page.lines[1:], strict=False):
             assert after.base > line.base - 0.5 * line.size
             assert line.place.block <= after.place.block
 
 
-def test_lines_are_in_the_order_of_reading_whatever_was_torn_or_lost(corpus: Path) -> None:
-    for page in _pages(corpus, 20):
+def test_lines_are_in_the_order_of_reading_whatever_was_torn_or_lost(made: list[LinePage]) -> None:
+    for page in made:
         assert [line.order for line in page.lines] == list(range(len(page.lines)))
         assert all(line.x0 < line.x1 and line.size > 0 and line.text for line in page.lines)
         tables = {line.place.block for line in page.lines if line.place.table >= 0}
