@@ -60,6 +60,19 @@ class Document:
     is_known: bool = False
     probed_ns: int = 0
 
+    def page(self, index: int) -> "Page":
+        """Returns one of its pages, 0-based. Only a document that could be read has any."""
+        assert self.sha256 is not None
+        assert self.kind is not None
+        return Page(
+            path=self.path,
+            sha256=self.sha256,
+            kind=self.kind,
+            page_index=index,
+            stamp=self.stamp,
+            frames=self.frames,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:

@@ -52,10 +52,7 @@ def _rendered(paths: Sequence[str], layout: TileSettings) -> Generator[RenderedP
 
 def _pages(paths: Sequence[str]) -> Iterator[Page]:
     for document in readable_documents(paths):
-        assert document.sha256 is not None
-        assert document.kind is not None
-        for index in range(document.num_pages):
-            yield Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
+        yield from map(document.page, range(document.num_pages))
 
 
 def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:

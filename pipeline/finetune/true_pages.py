@@ -143,13 +143,13 @@ def _below(folder: Path, files: Sequence[Path], truth: Path) -> Found:
 
 
 def _page(document: Document, index: int, name: str, text: Path) -> TruePage | LeftOut:
-    if document.status != "ok" or document.sha256 is None or document.kind is None:
+    if document.status != "ok":
         return LeftOut(name=name, reason=f"it cannot be opened ({document.reason}); save it again")
     try:
         lines = unicodedata.normalize("NFC", text.read_text(encoding="utf-8-sig")).splitlines()
     except (UnicodeDecodeError, OSError):
         return LeftOut(name=name, reason="its text is not UTF-8; save it as UTF-8")
-    page = Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
+    page = document.page(index)
     return TruePage(page=page, name=name, text="\n".join(line.rstrip() for line in lines).strip("\n"))
 
 

@@ -73,7 +73,7 @@ def neighbours(pages: Sequence[Page], most: int) -> Iterator[list[Page]]:
 
 
 class Discovery:
-    """SlowDocuments input files into pages to read. Use it from the event loop's thread only.
+    """Turns input files into pages to read. Use it from the event loop's thread only.
 
     workers: probe the files. load: starts loading the model, called once there is something to read. planner: decides
     what is read where the run's database is not in this process.
@@ -120,19 +120,7 @@ class Discovery:
         if document.status != "ok":
             ledger.progress.document_refused(document)
             return []
-        assert document.sha256 is not None
-        assert document.kind is not None
-        pages = [
-            Page(
-                path=document.path,
-                sha256=document.sha256,
-                kind=document.kind,
-                page_index=index,
-                stamp=document.stamp,
-                frames=document.frames,
-            )
-            for index in plan.to_read
-        ]
+        pages = [document.page(index) for index in plan.to_read]
         # Where text layers are taken first, possibly no page of a PDF needs the model.
         if pages and (document.kind != "pdf" or self._layer_use not in TAKEN_FIRST):
             self._load()  # while the first of them are rendered
