@@ -18,7 +18,6 @@ _GLYPHLESS = Path(__file__).with_name("glyphless.ttf")
 _WIDTH = 0.5  # of every character, in type sizes
 # Of each character; PDF/A forbids text in the first glyph, which stands for those that a font lacks.
 _BLANK = (1).to_bytes(2, "big")
-_DEEPEST = 64  # of trees of pages, which may be damaged and have a circle
 _LEAST_PT = 0.1  # smaller boxes cannot be stretched to
 _TO_UNICODE = b"""/CIDInit /ProcSet findresource begin
 12 dict begin
@@ -93,7 +92,7 @@ def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
     shown = Rectangle(page.cropbox) & media  # the part that is shown
     shown = shown if shown.llx < shown.urx and shown.lly < shown.ury else media
     # What was turned to be read, and what a viewer turns, is turned back at once.
-    turn_deg = (text.rotation_deg + _rotation(page)) % 360
+    turn_deg = (text.rotation_deg + page.rotation) % 360
     width, height = text.width_px, text.height_px
     if turn_deg in (90, 270):
         width, height = height, width
@@ -105,18 +104,6 @@ def to_page(text: TextPage, page: pikepdf.Page) -> Matrix:
     }[turn_deg]
     across, down = (shown.urx - shown.llx) / width, (shown.ury - shown.lly) / height
     return turned_back @ Matrix(across, 0, 0, -down, shown.llx, shown.ury)
-
-
-def _rotation(page: pikepdf.Page) -> int:
-    """Returns how far a viewer turns the page clockwise, in degrees: its own entry, or that of the pages above it."""
-    node: pikepdf.Object = page.obj
-    for _ in range(_DEEPEST):
-        if Name.Rotate in node:
-            return int(node.Rotate) % 360
-        if Name.Parent not in node:
-            break
-        node = node.Parent
-    return 0
 
 
 def _word(text: str, box: Box, on_page: Matrix, font_name: str) -> Iterable[str]:
