@@ -19,7 +19,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from encoders.views import UInt8Array
 from ocr.imaging import planes
 from pipeline.documents.failures import DocumentError, PageRenderError
-from pipeline.documents.rare_images import by_mupdf, register_pam
+from pipeline.documents.rare_images import old_jpeg, register_pam
 from pipeline.documents.sniff import Format
 
 # Pillow's own limit is twice as strict for some files as for others; `max_px` below takes its place.
@@ -125,7 +125,7 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
         try:
             frame.load()
         except OSError:
-            if not is_single or (decoded := by_mupdf(image)) is None:
+            if not is_single or (decoded := old_jpeg(image)) is None:
                 raise
             frame = decoded
         _turn_upright(frame)

@@ -7,7 +7,6 @@ import io
 import re
 from collections.abc import Iterator
 
-import pymupdf
 from PIL import Image
 
 # Within a JPEG's scan, 0xFF may be followed by a zero, a filler byte or a restart marker; anything else is a marker.
@@ -28,7 +27,6 @@ _BANDS = 64
 # cannot hold half a picture, of whose scans progressive coding needs the longer tail.
 _MORE = bytes(number * 37 % 251 + 1 for number in range(512))
 _ZEROS, _ZEROS_PROGRESSIVE = bytes(64), bytes(1024)
-_ERRORS = (pymupdf.mupdf.FzErrorBase, RuntimeError, ValueError)
 
 
 def is_damaged(data: bytes, may_be_filled: bool = True) -> bool:
@@ -103,7 +101,8 @@ def ends_early(data: bytes, may_be_filled: bool = True) -> bool:
         return False
     if not is_covered:
         return True
-    if not may_be_filled and len(ends) == 1 and frame not in (*_PROGRESSIVE, *_ARITHMETIC):
+    is_coarse = frame not in (*_PROGRESSIVE, *_ARITHMETIC)
+    if not may_be_filled and len(ends) == 1 and is_coarse:
         return False
     if ends[-1] == len(data):
         data += b"\xff\xd9"
@@ -114,14 +113,12 @@ def ends_early(data: bytes, may_be_filled: bool = True) -> bool:
     for end in reversed(ends):
         longer = longer[:end] + more + longer[end:]
     try:
-        if frame in _ARITHMETIC:
-            return bool(pymupdf.Pixmap(data).samples != pymupdf.Pixmap(longer).samples)
         # Eighths show the mean of each block, the first number of its code; later scans give the others.
-        scale = 2 if frame in _PROGRESSIVE else 8
+        scale = 8 if is_coarse else 1 if frame in _ARITHMETIC else 2
         pixels = _decoded(data, scale)
-        is_filled = frame in _PROGRESSIVE or len(ends) > 1 or _ends_evenly(pixels)
+        is_filled = not is_coarse or len(ends) > 1 or _ends_evenly(pixels)
         return is_filled and pixels.tobytes() != _decoded(longer, scale).tobytes()
-    except (OSError, SyntaxError, *_ERRORS):
+    except (OSError, SyntaxError, ValueError):
         return False
 
 
