@@ -147,22 +147,11 @@ def run(
 def _read(
     config: "Config", *, stop: "Stop", roots: Sequence[str], quiet: bool, verbose: bool
 ) -> "RunSummary":
-    from pipeline.cluster.choose import backend as chosen
-    from pipeline.device.startup.loading import is_sure_to_read
-    from pipeline.device.threads.preload import import_ahead
+    from pipeline.cluster import choose
+    from pipeline.run.reported_run import reported_run
 
-    backend = chosen(config)
-    if backend is None and is_sure_to_read(config):
-        import_ahead(config.device)
     with _progress(quiet) as progress, _delivery(config, roots):
-        from pipeline.run.reported_run import reported_run
-
-        if backend is None:
-            summary = reported_run(config, progress, stop)
-        else:
-            from pipeline.cluster import cluster_run
-
-            summary = reported_run(config, progress, stop, partial(cluster_run.run, backend))
+        summary = reported_run(config, progress, stop, choose.run)
     if not quiet:
         say(summary.lines(verbose=verbose))
     elif warnings := summary.warnings():

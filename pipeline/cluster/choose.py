@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from pipeline.config.schema import Config
-from pipeline.device.startup.loading import num_replicas
+from pipeline.device.startup.loading import is_sure_to_read, num_replicas
+from pipeline.device.threads.preload import import_ahead
 
 if TYPE_CHECKING:
     from pipeline.cluster.worker_backend import WorkerBackend
@@ -33,16 +34,20 @@ def backend(config: Config) -> "WorkerBackend | None":
     return None if size * replicas == 1 else LocalWorkers(size * replicas, num_gpus, replicas)
 
 
-def run(config: Config, progress: "Progress", stop: "Stop") -> "RunSummary":
+def run(
+    config: Config, progress: "Progress", stop: "Stop", summary: "RunSummary | None" = None
+) -> "RunSummary":
     """Runs a batch with the workers that the configuration asks for, or in this process; returns the run's summary.
 
-    Raises: what pipeline.run.runner.run and cluster_run.run raise.
+    summary: is filled in. Raises: what pipeline.run.runner.run and cluster_run.run raise.
     """
     workers = backend(config)
     if workers is None:
+        if is_sure_to_read(config):
+            import_ahead(config.device)
         from pipeline.run import runner
 
-        return runner.run(config, progress, stop)
+        return runner.run(config, progress, stop, summary=summary)
     from pipeline.cluster import cluster_run
 
-    return cluster_run.run(workers, config, progress, stop)
+    return cluster_run.run(workers, config, progress, stop, summary)

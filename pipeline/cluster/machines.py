@@ -2,7 +2,6 @@
 
 import os
 import socket
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ from pipeline.cluster.ray_workers import connected
 from pipeline.config.schema import Config, completed, models_sha256
 from pipeline.errors import is_explained
 from pipeline.run.versions import versions
+from storage.strings.urls import is_url
 
 # Importing torch and hashing a large model from a slow disk take minutes.
 _LONGEST_S = 300.0
@@ -75,7 +75,8 @@ def look(config: Config) -> Machine:
         if not is_explained(error):
             raise
         faults.append(f"model {config.model}: {error}")
-    faults += _unreadable(config.ingest.paths)
+    own = (path for path in config.ingest.paths if not is_url(path))
+    faults += [f"input {path}: {why}" for path in own if (why := unreadable(path)) is not None]
     return Machine(
         host=socket.gethostname(),
         versions=versions(),
@@ -85,17 +86,14 @@ def look(config: Config) -> Machine:
     )
 
 
-def _unreadable(paths: Sequence[str]) -> list[str]:
-    faults = list[str]()
-    for path in paths:
-        if "://" in path:
-            continue
-        try:
-            if os.path.isdir(path):
-                os.scandir(path).close()
-            else:
-                with open(path, "rb") as file:
-                    file.read(1)
-        except OSError as error:
-            faults.append(f"input {path}: {error.strerror}")
-    return faults
+def unreadable(path: str) -> str | None:
+    """Returns why a file or folder cannot be read; None where it can. Waits for no pipe's other end."""
+    try:
+        if os.path.isdir(path):
+            os.scandir(path).close()
+        else:
+            with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+                file.read(1)
+    except OSError as error:
+        return error.strerror or str(error)
+    return None

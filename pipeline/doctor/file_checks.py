@@ -28,6 +28,7 @@ from ocr.model_files.locate import (
     read_tokenizer,
     weight_files,
 )
+from pipeline.cluster.machines import unreadable
 from pipeline.config.passwords import read_passwords
 from pipeline.config.schema import Config, IngestConfig, tile_settings
 from pipeline.device.startup.loading import with_word_use
@@ -318,19 +319,10 @@ def _stored(url: str, limit_s: float) -> Finding:
 
 
 def _input(path: str) -> Finding:
-    try:
-        if os.path.isdir(path):
-            with os.scandir(path) as entries:
-                is_empty = next(entries, None) is None
-            return (
-                note("input", f"{path} is an empty folder")
-                if is_empty
-                else ok("input", f"{path} can be read")
-            )
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
-            file.read(1)
-    except OSError as error:
-        return fail("input", f"{path}: {error.strerror}", "check the path and its permissions")
+    if (reason := unreadable(path)) is not None:
+        return fail("input", f"{path}: {reason}", "check the path and its permissions")
+    if os.path.isdir(path) and not os.listdir(path):
+        return note("input", f"{path} is an empty folder")
     return ok("input", f"{path} can be read")
 
 

@@ -21,7 +21,6 @@ from pipeline.config.schema import Config
 from pipeline.errors import ConfigError, StopRequest, exit_code, is_explained
 from pipeline.reports.logs import LoggedProgress, RunLog, run_log
 from pipeline.reports.summary import Progress, RunSummary
-from pipeline.run import runner
 from pipeline.run.versions import versions
 from pipeline.stop import Stop
 
@@ -56,6 +55,8 @@ def reported_run(config: Config, progress: Progress, stop: Stop, read: Read | No
         try:
             logged = LoggedProgress(progress, log)
             if read is None:
+                from pipeline.run import runner  # which takes long to import
+
                 runner.run(config, logged, stop, summary=summary)
             else:
                 read(config, logged, stop, summary)

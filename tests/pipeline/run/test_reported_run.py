@@ -1,6 +1,7 @@
 """The log and the summary file of runs that end in every way."""
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,16 @@ def test_a_wrong_option_is_reported_where_a_summary_was_asked_for(tmp_path: Path
     found = json.loads(path.read_text())
     assert (found["exit_code"], found["database"]) == (ExitCode.USAGE, None)
     assert "--max-time soon" in found["reason"]
+
+
+def test_workers_that_cannot_be_had_are_reported_where_a_summary_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    summary, database = tmp_path / "run.json", tmp_path / "a.db"
+    asked = ["--cluster", "here:1", "--summary-file", str(summary), "--db", str(database), "--quiet"]
+    assert main(["run", str(tmp_path), *asked]) == ExitCode.USAGE
+    found = json.loads(summary.read_text())
+    assert (found["exit_code"], found["end"], found["run_id"]) == (ExitCode.USAGE, "failed", None)
+    assert "pip install ray" in found["reason"]
+    assert not database.exists()
