@@ -68,8 +68,9 @@ def page_picture(
 
     A page whose stamp is UNSEEN is hashed first. Raises: DocumentError, PageRenderError, OSError.
     """
-    picture = _fitted(_drawn(page, settings, documents, rotation_deg, look), look.width_px, look.height_px)
-    return PagePicture(jpeg=_jpeg(picture, look.quality), stamp=stamp_of(os.stat(page.path)))
+    picture = _drawn(page, settings, documents, rotation_deg, look)
+    jpeg = _jpeg(picture, (look.width_px, look.height_px), look.quality)
+    return PagePicture(jpeg=jpeg, stamp=stamp_of(os.stat(page.path)))
 
 
 def page_figures(
@@ -96,7 +97,7 @@ def _figure(picture: Image.Image, box: Box, across: float, down: float) -> bytes
     right, lower = min(picture.width, round(x1 * across)), min(picture.height, round(y1 * down))
     if left >= right or upper >= lower:
         return b""
-    return _jpeg(_fitted(picture.crop((left, upper, right, lower)), _FIGURE_PX, _FIGURE_PX), _FIGURE_QUALITY)
+    return _jpeg(picture.crop((left, upper, right, lower)), (_FIGURE_PX, _FIGURE_PX), _FIGURE_QUALITY)
 
 
 def _drawn(
@@ -134,16 +135,9 @@ def _dpi(document: Any, page: Page, look: Look | None) -> float:
     return scale * pdf.POINTS_PER_INCH
 
 
-def _fitted(picture: Image.Image, width_px: int, height_px: int) -> Image.Image:
-    """Returns the picture scaled down, if need be, to be no wider and no higher."""
-    scale = min(width_px / picture.width, height_px / picture.height)
-    if scale >= 1:
-        return picture
-    size = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
-    return picture.resize(size, Image.Resampling.LANCZOS, reducing_gap=2.0)
-
-
-def _jpeg(picture: Image.Image, quality: int) -> bytes:
+def _jpeg(picture: Image.Image, most_px: tuple[int, int], quality: int) -> bytes:
+    """Returns a picture, scaled down if need be. most_px: width and height."""
+    picture.thumbnail(most_px, Image.Resampling.LANCZOS)
     out = io.BytesIO()
     picture.save(out, "JPEG", quality=quality, optimize=True)
     return out.getvalue()

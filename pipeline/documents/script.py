@@ -41,7 +41,7 @@ def script_shares(text: str) -> dict[str, float]:
     counts: Counter[str] = Counter()
     letters = "".join(letter for letter in text if not unicodedata.category(letter).startswith("M"))
     for word in _WORD.findall(letters):
-        scripts = Counter(filter(None, map(_script, word)))
+        scripts = Counter(filter(None, map(script_of, word)))
         for script, num in scripts.items():
             if script in _DENSE or num >= _LEAST_WORD:
                 counts[script] += num
@@ -77,7 +77,7 @@ def known_scripts(model: str) -> frozenset[str] | None:
 
 def scripts_named(characters: Iterable[str]) -> frozenset[str]:
     """Returns the scripts that can be written with these characters."""
-    counts = Counter(filter(None, map(_script, characters)))
+    counts = Counter(filter(None, map(script_of, characters)))
     return frozenset(
         script
         for script, num in counts.items()
@@ -86,5 +86,6 @@ def scripts_named(characters: Iterable[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=8192)
-def _script(letter: str) -> str | None:
+def script_of(letter: str) -> str | None:
+    """Returns the script of a letter; None for what is none, or of another script."""
     return _CODES.get(unicodedata.name(letter, "").partition(" ")[0]) if letter.isalpha() else None

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
-from pipeline.documents.script import script_shares
+from pipeline.documents.script import script_of, script_shares
 from pipeline.text_layer.extract.bidi import backward_share
 from pipeline.text_layer.extract.spans import Glyph, Span, hull
 from pipeline.text_layer.trust.ink import Drawn, Ink
@@ -41,6 +41,7 @@ _ONE_LETTER = 0.3  # of letters: the most common one has up to 0.17
 _WIDTHS = 0.6
 # Shares of words.
 _MIXED = 0.1  # with letters of two alphabets
+_ALPHABETS = {"Latn", "Grek", "Cyrl", "Armn", "Geor", "Hebr", "Arab", "Thai"}
 _MOJIBAKE = 0.02
 _SINGLE, _ENOUGH_WORDS = 0.6, 50  # of words that are one letter: "l i k e"
 _FOREIGN_ACCENTS = 0.5  # of letters: Vietnamese has 0.3, Cyrillic in the wrong code page nearly all
@@ -206,7 +207,7 @@ def _mismatched_reason(page: Evidence) -> str:
 
 
 def _mixed_reason(page: Evidence) -> str:
-    mixed = sum(len(_alphabets(word)) > 1 for word in page.words)
+    mixed = sum(len(_ALPHABETS.intersection(map(script_of, word))) > 1 for word in page.words)
     limit = _MIXED * len(page.words) + 1
     return f"{mixed} of {len(page.words)} words mix alphabets" if mixed > limit else ""
 
@@ -279,21 +280,6 @@ _OF_THE_TEXT = (
 _OF_THE_PAGE = (_mismatched_reason, _out_of_order_reason, _unseen_reason)
 # What the page shows besides.
 _GAPS = (_lost_reason, partial(_uncovered_reason, limit=_UNCOVERED), _words_in_picture_reason)
-
-
-def _alphabets(word: str) -> frozenset[str]:
-    """Returns the alphabets of a word's letters, by the first word of their Unicode names."""
-    names = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in word)
-    return frozenset(names) & {
-        "LATIN",
-        "GREEK",
-        "CYRILLIC",
-        "ARMENIAN",
-        "GEORGIAN",
-        "HEBREW",
-        "ARABIC",
-        "THAI",
-    }
 
 
 def _is_beside(span: Span, other: Span) -> bool:
