@@ -3,7 +3,7 @@
 import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from pipeline.documents import sniff
@@ -149,7 +149,7 @@ class _Walk:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((path, relative + "/"))
-                elif _is_linked_folder(entry):
+                elif os.path.isdir(path):
                     self._linked.append((path, relative + "/", given))
                 elif self._included(relative):
                     yield from self._file(path, relative, str(PurePath(given, relative)))
@@ -187,8 +187,7 @@ class _Walk:
         try:
             found = os.stat(path)
             if not stat.S_ISREG(found.st_mode):
-                kinds = (name for is_kind, name in _SPECIAL if is_kind(found.st_mode))
-                kind = next(kinds, "something else")
+                kind = _SPECIAL.get(stat.filemode(found.st_mode)[0], "something else")
                 yield unreadable(path, "skipped", f"not a regular file but {kind}")
             elif not sniff.is_own_database(_head(path)):
                 yield Candidate(path=path, relative=relative, given=given, stamp=stamp_of(found))
@@ -206,20 +205,8 @@ class _Walk:
         return False
 
 
-_Kind = Callable[[int], bool]
-_SPECIAL: tuple[tuple[_Kind, str], ...] = (
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISBLK, "a block device"),
-    (stat.S_ISCHR, "a character device"),
-)
-
-
-def _is_linked_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a loop of links
-        return False
+# By the letter that `ls -l` shows for it.
+_SPECIAL = {"p": "a named pipe", "s": "a socket", "b": "a block device", "c": "a character device"}
 
 
 def _head(path: str) -> bytes:

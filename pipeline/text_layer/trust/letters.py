@@ -15,7 +15,6 @@ from functools import lru_cache
 from statistics import fmean
 
 import numpy as np
-import numpy.typing as npt
 import pymupdf
 
 from ocr.line_reader.language import letter_costs
@@ -72,8 +71,6 @@ def _spelled(letter: str) -> str:
     return _SPELLED.get(letter, _RARE if letter.isalpha() else letter)
 
 
-Floats = npt.NDArray[np.float64]
-
 _REFERENCE = ("helv", "tiro")  # a sans serif and a serif that come with MuPDF
 _ENOUGH_KINDS = 12  # of characters in a typeface
 _ENOUGH = 20  # of a character, for its width to be known
@@ -96,17 +93,10 @@ def width_fit(spans: Sequence[Span]) -> float | None:
         if len(known) < _ENOUGH_KINDS or np.std(drawn) < _MONOSPACED * np.mean(drawn):
             continue
         weight = [min(len(font[mark]), _ENOUGH) for mark in known]
-        fits.append(
-            _correlation(np.array(drawn), np.array(list(known.values())), np.array(weight, np.float64))
-        )
+        spread = np.cov(drawn, list(known.values()), aweights=weight)
+        fits.append(float(spread[0, 1] / np.sqrt(spread[0, 0] * spread[1, 1])) if spread[1, 1] else 0.0)
         weights.append(sum(len(font[mark]) for mark in known))
     return float(np.average(fits, weights=weights)) if fits else None
-
-
-def _correlation(a: Floats, b: Floats, weight: Floats) -> float:
-    a, b = a - np.average(a, weights=weight), b - np.average(b, weights=weight)
-    spread = float(np.sqrt((weight * a * a).sum() * (weight * b * b).sum()))
-    return float((weight * a * b).sum()) / spread if spread else 0.0
 
 
 @lru_cache(maxsize=4096)
