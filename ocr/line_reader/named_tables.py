@@ -1,25 +1,23 @@
 """Finds the cells of a table whose lines the structure network names, with their rows and columns. Torch-free.
 
 The network sees no pixels and takes each line whole, which may run over several cells: so where columns meet is told by
-the white between the words of most rows too, and by rules down the table. Rules across it part rows.
+the white between the words of most rows too. Printed rules told nothing more: tables that they frame are grids.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import mean, median
+from statistics import median
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.paragraphs.line_tables import Box, Rule, Table, cells_of, goes_on, white_strips
+from ocr.paragraphs.line_tables import Table, cells_of, goes_on, white_strips
 from ocr.paragraphs.text_lines import Line
 
-# In type sizes: the least white between columns; how far a rule down may be from it; how far cells of the first column
-# begin from the left; how far from the baselines above and below a rule is that parts rows.
-_STRIP, _AT_RULE, _INDENT, _ABOVE, _BELOW = 0.4, 0.3, 1.0, 0.1, 0.3
+# In type sizes: the least white between columns; how far cells of the first column begin from the left.
+_STRIP, _INDENT = 0.4, 1.0
 # Shares: rows that may fill a column's white, and those with several parts that show it as a gap; of these, those in
-# which the network's columns differ, where white alone does not tell; of the table, what a rule down or across it
-# covers; rows that are parted by rules where all are.
-_CROSS, _OPEN, _DIFFER, _COVERED, _RULED = 0.2, 0.5, 0.5, 0.6, 0.5
+# which the network's columns differ, where white alone does not tell.
+_CROSS, _OPEN, _DIFFER = 0.2, 0.5, 0.5
 _APART = 1.1  # how much further apart rows are than lines of one
 _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
 
@@ -36,13 +34,13 @@ class NamedRow:
     columns: Sequence[int]
 
 
-def named_table(rows: Sequence[NamedRow], rules: Sequence[Rule], uprights: Sequence[Box]) -> Table:
+def named_table(rows: Sequence[NamedRow]) -> Table:
     """Returns the cells; none where no columns are seen, or no two rows with text in several."""
     rows = sorted(rows, key=lambda row: row.line.base)
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
-    edges = list(_edges(rows, uprights))
-    joined = list(_joined(rows, rules, x0, x1))
+    edges = list(_edges(rows))
+    joined = list(_joined(rows, x0))
     filled = (
         sum(any(line.parts[0][0] < x < line.parts[-1][1] for line in lines) for lines in joined)
         for x in edges
@@ -50,28 +48,25 @@ def named_table(rows: Sequence[NamedRow], rules: Sequence[Rule], uprights: Seque
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
 
 
-def _joined(rows: Sequence[NamedRow], rules: Sequence[Rule], x0: float, x1: float) -> Iterator[list[Line]]:
-    """Yields the lines of each row of the table: several where no rule is between and the network says so, or where the
-    first column is empty, and rules part all other rows or these are further apart.
+def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[Line]]:
+    """Yields the lines of each row of the table: several where the network says so, or where the first column is empty
+    and rows are further apart. x0: where the table begins.
 
     Where also the first column goes on the network is right only if its rows are further apart than their lines.
     """
-    pairs = list(pairwise(rows))
-    cuts = [_is_ruled(above.line, row.line, rules, _COVERED * (x1 - x0)) for above, row in pairs]
-    begin = [row.line.x0 < x0 + _INDENT * row.line.size for _, row in pairs]
-    are_ruled = sum(cuts) > max(1, _RULED * sum(begin))
-    drops = [row.line.base - above.line.base for above, row in pairs]
-    pitch = median([drop for drop, begins in zip(drops, begin, strict=True) if begins] or [0.0])
-    apart = [drop for drop, (above, row) in zip(drops, pairs, strict=True) if not above.rows & row.rows]
-    step = median(apart or [0.0])
+    pairs = [(above, row, row.line.base - above.line.base) for above, row in pairwise(rows)]
+    begin = [row.line.x0 < x0 + _INDENT * row.line.size for row in rows[1:]]
+    pitch = median([drop for (_, _, drop), begins in zip(pairs, begin, strict=True) if begins] or [0.0])
+    step = median([drop for above, row, drop in pairs if not above.rows & row.rows] or [0.0])
     lines, numbers = [rows[0].line], rows[0].rows
-    for (above, row), is_cut, begins, drop in zip(pairs, cuts, begin, drops, strict=True):
+    for (above, row, drop), begins in zip(pairs, begin, strict=True):
         is_named = bool(numbers & row.rows)
-        if begins:
-            is_same = is_named and _APART * drop < step
-        else:
-            is_same = is_named or are_ruled or goes_on(above.line, row.line, pitch)
-        if (is_same and not is_cut) or drop < ONE_ROW * row.line.size:
+        is_same = (
+            (is_named and _APART * drop < step)
+            if begins
+            else is_named or goes_on(above.line, row.line, pitch)
+        )
+        if is_same or drop < ONE_ROW * row.line.size:
             lines.append(row.line)
             numbers |= row.rows
         else:
@@ -80,30 +75,17 @@ def _joined(rows: Sequence[NamedRow], rules: Sequence[Rule], x0: float, x1: floa
     yield lines
 
 
-def _is_ruled(above: Line, below: Line, rules: Sequence[Rule], least: float) -> bool:
-    """Returns whether rules between two lines are as long as this together."""
-    low, high = above.base - _ABOVE * below.size, below.base - _BELOW * below.size
-    return sum(rule.x1 - rule.x0 for rule in rules if low < rule.y < high) > least
-
-
-def _edges(rows: Sequence[NamedRow], uprights: Sequence[Box]) -> Iterator[float]:
+def _edges(rows: Sequence[NamedRow]) -> Iterator[float]:
     """Yields where columns meet, from left to right."""
     several = [row for row in rows if len(row.line.parts) > 1]
-    top, bottom = rows[0].line.base - rows[0].line.size, rows[-1].line.base
-    long = [box for box in uprights if min(box[3], bottom) - max(box[1], top) > _COVERED * (bottom - top)]
     size = median(row.line.size for row in rows)
     for (low, high), _ in white_strips([row.line for row in several]):
-        ruled = [
-            x
-            for x0, _, x1, _ in long
-            if low < (x := (x0 + x1) / 2) + _AT_RULE * size and x < high + _AT_RULE * size
-        ]
-        x = mean(ruled) if ruled else (low + high) / 2
+        x = (low + high) / 2
         crossed = sum(any(a < x < b for a, b in row.line.parts) for row in rows)
         sides = [side for row in several if (side := _beside(row, x)) is not None]
         is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
         is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
-        if sides and crossed <= _CROSS * len(rows) and (ruled or is_wide or is_named):
+        if sides and crossed <= _CROSS * len(rows) and (is_wide or is_named):
             yield x
 
 

@@ -112,7 +112,7 @@ def _parts(
     cells = _cells_of(level, grids)
     rows = _rows(reads, level, cells, size_px)
     size = _body_size(rows)
-    tables = _tables(rows, grids, rules, uprights)
+    tables = _tables(rows, grids)
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
@@ -139,18 +139,13 @@ def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> It
             yield part[0], part[-1] + 1, own
 
 
-def _tables(
-    rows: Sequence[_Row],
-    grids: Sequence[Table],
-    rules: Sequence[Rule],
-    uprights: Sequence[Box],
-) -> dict[tuple[int, int], _Filled]:
+def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int], _Filled]:
     """Returns the tables by the ranges [start, end) of their rows: in printed grids, then what the network sees."""
     printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
     named = groupby(range(len(rows)), key=lambda n: rows[n].table)
     candidates = [
         *(((own[0], own[-1] + 1), grid) for own, grid in printed if own),
-        *_named([list(numbers) for at, numbers in named if at >= 0], rows, rules, uprights),
+        *_named([list(numbers) for at, numbers in named if at >= 0], rows),
     ]
     found: dict[tuple[int, int], _Filled] = {}
     for (start, end), table in candidates:
@@ -160,12 +155,7 @@ def _tables(
     return found
 
 
-def _named(
-    groups: Iterable[Sequence[int]],
-    rows: Sequence[_Row],
-    rules: Sequence[Rule],
-    uprights: Sequence[Box],
-) -> Iterator[tuple[tuple[int, int], Table]]:
+def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
     """Yields the tables that the network sees with the ranges [start, end) of their rows. groups: numbers of rows."""
     for own in groups:
         cells = [cell for n in own for cell in rows[n].flat]
@@ -180,7 +170,7 @@ def _named(
                     columns=[at for some, at in parts for _ in some],
                 )
             )
-        yield (own[0], own[-1] + 1), named_table(named, rules, uprights)
+        yield (own[0], own[-1] + 1), named_table(named)
 
 
 def _typewritten(cells: Sequence[ReadLine]) -> float:

@@ -1,9 +1,9 @@
-"""Cells of tables whose lines a network names: columns by white, rules and names, rows by names and rules."""
+"""Cells of tables whose lines a network names: columns by white and names, rows by names."""
 
 from collections.abc import Sequence
 
 from ocr.line_reader.named_tables import NamedRow, named_table
-from ocr.paragraphs.line_tables import Rule, Table
+from ocr.paragraphs.line_tables import Table
 from ocr.paragraphs.text_lines import Line
 
 Part = tuple[float, float]
@@ -26,52 +26,31 @@ def whole(rows: int, columns: int) -> list[tuple[int, int, int]]:
 
 def test_columns_meet_in_the_white_that_all_rows_leave() -> None:
     rows = [row(n, 100 + 30 * n, [(50, 90 + 9 * n), (200, 260), (400, 430)]) for n in range(4)]
-    table = named_table(rows, [], [])
+    table = named_table(rows)
     assert shape(table) == whole(4, 3)
     assert [cell.box[0] for cell in table[:3]] == [50, (117 + 200) / 2, (260 + 400) / 2]
 
 
 def test_narrow_white_parts_columns_where_the_network_does() -> None:
     parts = [(50.0, 90.0), (95.0, 130.0)]
-    assert shape(named_table([row(n, 100 + 30 * n, parts) for n in range(4)], [], [])) == whole(4, 2)
-    assert named_table([row(n, 100 + 30 * n, parts, [1, 1]) for n in range(4)], [], []) == ()
+    assert shape(named_table([row(n, 100 + 30 * n, parts) for n in range(4)])) == whole(4, 2)
+    assert named_table([row(n, 100 + 30 * n, parts, [1, 1]) for n in range(4)]) == ()
 
 
-def test_a_rule_down_the_table_parts_columns() -> None:
-    rows = [row(n, 100 + 30 * n, [(50, 90), (95, 130)], [1, 1]) for n in range(4)]
-    table = named_table(rows, [], [(92.0, 80.0, 94.0, 200.0)])
-    assert [cell.box[2] for cell in table[:1]] == [93.0]
-    assert named_table(rows, [], [(92.0, 80.0, 94.0, 120.0)]) == ()  # beside one row
-
-
-def test_lines_of_one_row_are_one_row_unless_a_rule_is_between() -> None:
+def test_lines_of_one_row_are_one_row() -> None:
     rows = [
         row(0, 100, [(50, 90), (200, 300)]),
         row(0, 130, [(200, 280)], [1]),
         row(1, 160, [(50, 99), (200, 290)]),
     ]
-    assert shape(named_table(rows, [], [])) == whole(2, 2)
-    between = [Rule(x0=50, x1=300, y=112)]
-    assert shape(named_table(rows, between, [])) == whole(3, 2)
-
-
-def test_where_rules_part_all_rows_a_line_without_a_first_cell_goes_on_in_the_row_above() -> None:
-    rows = [
-        row(0, 100, [(50, 90), (200, 300)]),
-        row(1, 130, [(200, 280)], [1]),
-        row(2, 160, [(50, 99), (200, 290)]),
-        row(3, 190, [(50, 80), (200, 270)]),
-    ]
-    assert shape(named_table(rows, [], [])) == whole(4, 2)
-    rules = [Rule(x0=50, x1=300, y=y) for y in (85, 142, 172)]
-    assert shape(named_table(rows, rules, [])) == whole(3, 2)
+    assert shape(named_table(rows)) == whole(2, 2)
 
 
 def test_a_row_over_all_columns_is_one_cell() -> None:
     rows = [row(n, 100 + 30 * n, [(50, 90), (200, 260)]) for n in range(6)]
     rows.insert(2, row(9, 145, [(50, 240)]))
-    assert shape(named_table(rows, [], []))[4] == (2, 0, 2)
+    assert shape(named_table(rows))[4] == (2, 0, 2)
 
 
 def test_a_formula_with_one_row_of_several_parts_is_no_table() -> None:
-    assert named_table([row(0, 100, [(50, 90), (200, 260)]), row(1, 130, [(50, 240)])], [], []) == ()
+    assert named_table([row(0, 100, [(50, 90), (200, 260)]), row(1, 130, [(50, 240)])]) == ()
