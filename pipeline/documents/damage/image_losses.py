@@ -11,7 +11,7 @@ picture: these formats have no checksums.
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,8 @@ _MOST_BYTES = 64 << 20
 # Fewer fax lines than this, each lost on its own, hide no line of text: even small letters are twice as high.
 _FEWEST_LINES = 4
 _BAD_LINE = re.compile(r"^Fax(\d)\w*: Bad code word at line (\d+) of strip (\d+)", re.MULTILINE)
+# As much as a pipe holds.
+_PIPE_BYTES = 1 << 16
 _FAXES = ("group3", "group4", "tiff_ccitt")
 _HOLE = "parts of the file were never written: blocks of zeros in it"
 _JPEG = "its JPEG data is damaged"
@@ -62,8 +64,8 @@ def drawn(
 def libtiff_words(image: Any) -> Iterator[list[str]]:
     """Yields a list that, after the block, holds what libtiff printed in it; only for faxes, else it stays empty.
 
-    It reads what libtiff prints, as Pillow passes on only the errors that end decoding. Output beyond a pipe's 64 KiB
-    is dropped.
+    It reads what libtiff prints, as Pillow passes on only the errors that end decoding. Output that a pipe does not
+    hold is dropped.
     """
     said: list[str] = []
     if image.format != "TIFF" or image.info.get("compression") not in _FAXES:
@@ -79,7 +81,8 @@ def libtiff_words(image: Any) -> Iterator[list[str]]:
             yield said
         finally:
             os.dup2(before, 2)
-        said.append(_read_all(reading))
+        with suppress(BlockingIOError):  # where nothing was printed
+            said.append(os.read(reading, _PIPE_BYTES).decode("utf-8", "replace"))
     finally:
         for descriptor in (reading, writing, before):
             os.close(descriptor)
@@ -194,16 +197,6 @@ def _has_lost_lines(words: str) -> bool:
     """Returns whether lines of text may be lost: in group 4 a lost line takes the rest of its strip with it."""
     lines = set(_BAD_LINE.findall(words))
     return any(kind == "4" for kind, _, _ in lines) or len(lines) >= _FEWEST_LINES
-
-
-def _read_all(descriptor: int) -> str:
-    words = b""
-    try:
-        while chunk := os.read(descriptor, 1 << 16):
-            words += chunk
-    except BlockingIOError:
-        pass
-    return words.decode("utf-8", "replace")
 
 
 # Strips of raw pixels whose size follows from the picture's: bilevel, grey, RGB, palette and CMYK ones.

@@ -22,12 +22,11 @@ NO_FRAMES = "ingest.video_folders names it as a video, but there is no image in 
 _PREFIX = b"ocrbatch frames 1\n"
 
 
-def natural_order(name: str) -> tuple[tuple[str, int, str], ...]:
+def natural_order(name: str) -> tuple[tuple[str | int, ...], str]:
     """Returns the key that sorts names as people count: frame2 before frame10, whatever the case."""
     parts = re.split(r"(\d+)", name.lower())
-    numbers = (*(int(digits) for digits in parts[1::2]), -1)
     # The name itself comes last, so that 01 and 1 have an order too.
-    return (*((text, number, "") for text, number in zip(parts[::2], numbers, strict=True)), ("", 0, name))
+    return tuple(int(part) if place % 2 else part for place, part in enumerate(parts)), name
 
 
 def is_frame(name: str) -> bool:
