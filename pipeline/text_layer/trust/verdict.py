@@ -29,9 +29,8 @@ _COPIES = 8  # most copies of a text that are compared
 _STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.
 _PICTURES = 0.5  # beyond this a page may be a scan, with its text in the picture
-_PRINTED = (
-    0.5  # of the text: that is on pictures; of its boxes: that look like text in the pictures themselves
-)
+# Of the text: that is on pictures; of its boxes: that look like text in the pictures themselves.
+_PRINTED = 0.5
 _UNCOVERED = 0.004  # a line of 10 pt, half as long as the page is wide
 _UNCOVERED_OF_SCAN = 0.03
 _WORD_PT2 = 350.0  # a word of six letters in 10 pt
