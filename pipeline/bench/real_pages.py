@@ -16,18 +16,15 @@ from pipeline.stages.render import render, tile
 from pipeline.types import Document, Page, RenderedPage
 
 
-def first_pages(
-    paths: Sequence[str], layout: TileSettings, count: int, option: str = "--pages"
-) -> list[RenderedPage]:
-    """Returns the first `count` pages of files and folders that are not blank, with their text layers.
+def first_pages(folder: str, layout: TileSettings, count: int) -> list[RenderedPage]:
+    """Returns the first `count` pages below a folder that are not blank, with their text layers.
 
-    Raises: ConfigError where there is none, naming the option that gave the paths.
+    Raises: ConfigError where there is none.
     """
-    with closing(_rendered(paths, layout)) as pages:
+    with closing(_rendered(folder, layout)) as pages:
         found = list(islice(pages, count))
     if not found:
-        named = ", ".join(paths)
-        raise ConfigError(f"{option} {named}: no page that can be read; name a folder of PDFs or images")
+        raise ConfigError(f"--pages {folder}: no page that can be read; name a folder of PDFs or images")
     return found
 
 
@@ -39,20 +36,19 @@ def readable_documents(paths: Sequence[str]) -> Iterator[Document]:
             yield document
 
 
-def _rendered(paths: Sequence[str], layout: TileSettings) -> Generator[RenderedPage]:
-    with closing(OpenDocuments()) as documents:
-        for page in _pages(paths):
-            try:
-                image = render(page, RenderSettings(), layout, documents)
-            except (DocumentError, PageRenderError, OSError):
-                continue
-            if not image.blank:
-                yield tile(image, layout)
-
-
-def _pages(paths: Sequence[str]) -> Iterator[Page]:
-    for document in readable_documents(paths):
-        yield from map(document.page, range(document.num_pages))
+def _rendered(folder: str, layout: TileSettings) -> Generator[RenderedPage]:
+    with closing(OpenDocuments()) as opened:
+        for document in readable_documents([folder]):
+            assert document.sha256 is not None
+            assert document.kind is not None
+            for index in range(document.num_pages):
+                page = Page(path=document.path, sha256=document.sha256, kind=document.kind, page_index=index)
+                try:
+                    image = render(page, RenderSettings(), layout, opened)
+                except (DocumentError, PageRenderError, OSError):
+                    continue
+                if not image.blank:
+                    yield tile(image, layout)
 
 
 def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:

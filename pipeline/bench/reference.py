@@ -42,12 +42,9 @@ def reference_model(directory: Path, config: OcrConfig, dtype: torch.dtype = tor
     return model.eval().requires_grad_(False)
 
 
-def load_reference(model: OcrModel, dtype: torch.dtype | None = None) -> Any:
-    """Returns transformers' model with the same weights, which pass through a checkpoint on disk.
-
-    dtype: the model's own by default.
-    """
+def load_reference(model: OcrModel) -> Any:
+    """Returns transformers' model with the same weights, which pass through a checkpoint on disk."""
     like = model.encoder.image_newline
     with tempfile.TemporaryDirectory(prefix="ocrbatch-bench-") as folder:
         checkpoint.save(model, Path(folder))
-        return reference_model(Path(folder), model.config, dtype=dtype or like.dtype).to(like.device)
+        return reference_model(Path(folder), model.config, dtype=like.dtype).to(like.device)

@@ -138,5 +138,5 @@ def page_requests(
     """
     return [
         Request(items=(rendered.views,), seconds=rendered.seconds)
-        for rendered in first_pages([folder], TileSettings(max_tiles=max_tiles, views=view_maker), count)
+        for rendered in first_pages(folder, TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]

@@ -123,7 +123,7 @@ def page_prompts(loaded: LoadedModel, folder: str, count: int) -> list[PagePromp
     """
     return [
         page_prompt(loaded, loaded.model.encoder.encode([page.views])[0])
-        for page in first_pages([folder], TileSettings(), count)
+        for page in first_pages(folder, TileSettings(), count)
     ]
 
 
