@@ -52,7 +52,7 @@ def load_model(config: Config) -> "PageModel":
 
     directory = find_directory(config.model)
     read_ahead(weight_files(directory))
-    with one_at_a_time:
+    with one_at_a_time():
         import torch
 
         device = choose_device(config.device)
@@ -184,7 +184,7 @@ def wake_device(device: "torch.device") -> None:
     try:
         square = torch.ones(64, 64, dtype=torch.bfloat16, device=device)
         (square @ square).sum().item()
-        with one_at_a_time:
+        with one_at_a_time():
             from encoders.pointwise import add_norm
         with torch.inference_mode():
             add_norm(square, None, torch.nn.LayerNorm(64, dtype=square.dtype, device=device))

@@ -213,7 +213,7 @@ class PageReader:
 
     def _run(self) -> None:
         """Runs the encoder's thread, which also loads the model and ends the decoder's thread."""
-        with one_at_a_time:
+        with one_at_a_time():
             from pipeline.device.gpu_meter import GpuMeter
             from pipeline.device.startup.loading import open_encoder, threads_each
             from pipeline.device.threads.streams import quick_turns, share_cpus

@@ -21,7 +21,7 @@ def import_ahead(device: str) -> None:
 
 def _import_all(device: str) -> None:
     # A failing import is tried again where it is needed, and reported there.
-    with contextlib.suppress(Exception), one_at_a_time:
+    with contextlib.suppress(Exception), one_at_a_time():
         import torch
 
         if device != "cpu" and _may_have_gpu() and torch.cuda.is_available():

@@ -1,5 +1,6 @@
 """A start imports what it needs, and when it needs it; see also test_cli.py."""
 
+import gc
 import importlib.util
 import os
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from pipeline.config.schema import Config
-from pipeline.device.startup import loading
+from pipeline.device.startup import imports, loading
 from pipeline.device.threads import preload
 
 
@@ -36,6 +37,25 @@ main()
 print("told:", before < 10_000, gc.get_threshold()[0] > 10_000)
 """
     assert run_python(code)[-3:] == ["told:", "True", "True"]
+
+
+def test_no_garbage_is_looked_for_while_a_model_s_modules_are_imported() -> None:
+    with imports.one_at_a_time():
+        with imports.one_at_a_time():
+            assert not gc.isenabled()
+        assert not gc.isenabled(), "the outer one has not ended"
+    assert gc.isenabled()
+    with pytest.raises(ImportError), imports.one_at_a_time():
+        raise ImportError
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with imports.one_at_a_time():
+            pass
+        assert not gc.isenabled(), "one that was off stays off"
+    finally:
+        gc.enable()
+        gc.unfreeze()
 
 
 def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
@@ -116,7 +136,7 @@ class Finder:
         return spec
 sys.meta_path.insert(0, Finder())
 from pipeline.config.schema import Config
-from pipeline.device.startup import loading
+from pipeline.device.startup import imports, loading
 from pipeline.device.threads import page_reader, preload
 loading._may_have_gpu = preload._may_have_gpu = lambda: True
 wake, woken = loading.wake_device, threading.Event()
