@@ -15,7 +15,7 @@ from ocr.training.pictures.source import Pictures
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 
-_SHARES = {"nested": 0.18, "boxes": 0.1, "articles": 0.08, "entries": 0.12, "reference": 0.08}  # of pages
+_SHARES = {"nested": 0.18, "boxes": 0.1, "articles": 0.08, "entries": 0.12, "reference": 0.14}  # of pages
 NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.16  # of the parts of nested pages
 _BAR_SHARE = 0.15  # of the bands of nested pages, under a row of names
@@ -337,19 +337,19 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
 
 
 def _reference(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a reference card: columns of sections, whose rows say in two to four cells what is written how.
+    """Returns a reference card: columns of sections, whose rows say in two to five cells what is written how.
 
     Cells may have several lines; no rules stand between them. The last one ends at the right or starts at a stop, and
-    further left where it is long.
+    further left where it is long. Sections without a name are tables stacked with little between, each with columns of
+    its own on some cards; some have a row of heads, some cells are figures that end at the right.
     """
     size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 2, 3, 3, 4])
-    wide, gap = rng.uniform(30, 48 if count > 1 else 90) * size, rng.uniform(1.5, 4.0) * size
+    wide, gap = rng.uniform(30, 48 if count > 1 else 140) * size, rng.uniform(1.5, 4.0) * size
     left, high, leading = rng.uniform(2, 6) * size, rng.uniform(50, 90) * size, rng.uniform(1.1, 1.5) * size
     category, lines = source.text.category(rng), list[TrueLine]()
     block, table, y, foot = 0, -1, left + rng.choice([0, 4]) * size, left
-    cells, paragraphs, several = rng.choice([2, 2, 2, 3, 4]), rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
-    stops = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(cells - 1))]
-    stops = [max(stop, 0.14 * number) for number, stop in enumerate(stops)]
+    paragraphs, several = rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
+    stacked, anew, headed = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3, rng.choice([0, 0, 0.5, 1])
     flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
 
     def phrase(few: int, most: int) -> str:
@@ -358,6 +358,12 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
     def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> float:
         return _put(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
 
+    def columns() -> tuple[list[float], set[int]]:
+        drawn = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(rng.choice([1, 1, 1, 2, 3, 4])))]
+        figures = set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
+        return [max(stop, 0.14 * number) for number, stop in enumerate(drawn)], figures
+
+    stops, figures = columns()
     if y > left:
         put(
             phrase(2, 5),
@@ -373,8 +379,17 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
         right = x + wide
         while y < top + high and len(lines) < _MOST:
             block += 1
-            put(phrase(1, 4), x, right, rng.choice(["heading 2", "heading 3"]), rng.choice([1.0, 1.15, 1.3]))
-            y, block = y + rng.uniform(1.0, 1.4) * leading, block + 1
+            if rng.random() >= stacked:
+                put(
+                    phrase(1, 4),
+                    x,
+                    right,
+                    rng.choice(["heading 2", "heading 3"]),
+                    rng.choice([1.0, 1.15, 1.3]),
+                )
+                y, block = y + rng.uniform(1.0, 1.4) * leading, block + 1
+            if anew:
+                stops, figures = columns()
             if rng.random() < paragraphs:
                 for _ in range(rng.randint(1, 5)):
                     put(phrase(6, 30), x, right, "text")
@@ -388,21 +403,30 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
                         put("# " + phrase(1, 8), at, right, "code")
                     y += leading
                 block += 1
-            table += 1
+            table, has_head = table + 1, rng.random() < headed
             for row in range(rng.randint(1, 16)):
                 start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
+                is_head = has_head and not row
                 for cell, stop in enumerate(stops):
-                    y, last = start, cell == cells - 1
+                    y, last = start, cell == len(stops) - 1
                     at = x + stop * wide + (0.0 if cell else indent)
                     room = right if last else x + stops[cell + 1] * wide - 0.8 * size
-                    own = Place(block, ROLES.index("table cell"), table, (row, row), (cell, cell))
-                    of_cell = rng.randint(2, 3) if rng.random() < several else 1
+                    role = ROLES.index("table head" if is_head else "table cell")
+                    own = Place(block, role, table, (row, row), (cell, cell))
+                    of_cell = rng.randint(2, 3) if rng.random() < several and cell not in figures else 1
                     for line in range(of_cell):
                         y += leading if line else 0.0
                         text = phrase(1, 8 if cell < 2 else 4) if line == of_cell - 1 else phrase(6, 20)
-                        if last and coded:
+                        if cell in figures:
+                            text = (
+                                phrase(1, 2)
+                                if is_head
+                                else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
+                            )
+                            at = max(at, before, room - 0.55 * size * len(text))
+                        elif last and coded and not is_head:
                             text = f"{text.split()[0].lower()}({', '.join(text.lower().split()[1:])})"
-                        if last and (flush or rng.random() < 0.1) and not line:
+                        if last and cell not in figures and (flush or rng.random() < 0.1) and not line:
                             at = max(before, at - 6 * size, right - 0.5 * size * len(text))
                         before = _put(lines, text, (at, room, y), size, own) + 0.8 * size
                     end = max(end, y)
