@@ -2,7 +2,7 @@
 
 import base64
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,14 @@ from ocr.training.pictures.source import Pictures
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 
-_SHARES = {"nested": 0.18, "boxes": 0.1, "articles": 0.08, "entries": 0.12, "reference": 0.14}  # of pages
+_SHARES = {
+    "nested": 0.18,
+    "boxes": 0.1,
+    "articles": 0.08,
+    "entries": 0.12,
+    "reference": 0.12,
+    "tight": 0.1,
+}  # of pages
 NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.16  # of the parts of nested pages
 _BAR_SHARE = 0.15  # of the bands of nested pages, under a row of names
@@ -65,7 +72,7 @@ def line_pages(
 
 def composed_page(rng: random.Random, source: PageSource, genres: Collection[str] = NAMES) -> LinePage:
     """Returns a page's lines as typeset. Raises what USELESS_DRAW names."""
-    makers = (_nested, _boxes, _articles, _entries, _reference)
+    makers = (_nested, _boxes, _articles, _entries, _reference, _tight)
     shares = [share if name in genres else 0.0 for name, share in _SHARES.items()]
     [make] = rng.choices((*makers, None), (*shares, 1 - sum(_SHARES.values())))
     if make:
@@ -217,7 +224,7 @@ def _put(
     words, kept = list[tuple[float, float]](), list[str]()
     at = x
     for word in text.split():
-        end = at + sum(0.3 if c in "iljt.,:;'!|" else 0.55 for c in word) * size_pt
+        end = at + _wide(word) * size_pt
         if words and end > room:
             break
         words.append((at, end))
@@ -228,6 +235,11 @@ def _put(
     own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}
     lines.append(TrueLine(text=" ".join(kept), words=tuple(words), place=place, **own))  # type: ignore[arg-type]
     return words[-1][1]
+
+
+def _wide(text: str) -> float:
+    """Returns about how wide a text is, in type sizes."""
+    return sum(0.3 if c in "iljt.,:;'!|" else 0.27 if c == " " else 0.55 for c in text)
 
 
 def _articles(rng: random.Random, source: PageSource) -> LinePage:
@@ -418,11 +430,7 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
                         y += leading if line else 0.0
                         text = phrase(1, 8 if cell < 2 else 4) if line == of_cell - 1 else phrase(6, 20)
                         if cell in figures:
-                            text = (
-                                phrase(1, 2)
-                                if is_head
-                                else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
-                            )
+                            text = phrase(1, 2) if is_head else _cell(rng, str, 0)
                             at = max(at, before, room - 0.55 * size * len(text))
                         elif last and coded and not is_head:
                             text = f"{text.split()[0].lower()}({', '.join(text.lower().split()[1:])})"
@@ -435,3 +443,91 @@ def _reference(rng: random.Random, source: PageSource) -> LinePage:
         foot = max(foot, y)
     width = 2 * left + count * (wide + gap) - gap
     return LinePage(genre="reference", width_pt=width, height_pt=foot + left, lines=tuple(lines[:_MOST]))
+
+
+def _tight(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a page as a browser prints it: text, and tables as wide as their words, with little between columns."""
+    size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
+    category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
+    leading = rng.uniform(1.15, 1.6)
+
+    def phrase(most: int) -> str:
+        return source.text.phrase(rng, category, rng.randint(1, most))
+
+    def put(text: str, x: float, room: float, place: Place) -> None:
+        _put(lines, text, (x * size, room * size, y * size), size, place)
+
+    for table in range(rng.choice([1, 1, 1, 2, 3])):
+        for _ in range(rng.choice([0, 1, 1, 2])):
+            block += 1
+            for _ in range(rng.randint(1, 6)):
+                put(
+                    source.text.phrase(rng, category, 30),
+                    left,
+                    left + wide,
+                    Place(block, ROLES.index("text")),
+                )
+                y += leading
+            lines[-1:] = [_cut_short(rng, lines[-1])] if lines else []
+            y += rng.uniform(0.0, 1.2)
+        count, block = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1
+        kinds = [rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)]
+        rows = [[_cell(rng, phrase, kind) for kind in kinds] for _ in range(rng.randint(3, 18))]
+        has_head, plain = rng.random() < 0.5, rng.random() < 0.5
+        if has_head:
+            rows[0] = [phrase(2) for _ in kinds]
+        most = rng.uniform(0.3, 0.8) * wide
+        widths = [min(most, max(_wide(row[n]) for row in rows)) for n in range(count)]
+        gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
+        sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
+        for number, row in enumerate(rows):
+            top, end, x = y, y, left
+            for column, text in enumerate(row):
+                y = top
+                role = ROLES.index("table head" if has_head and not number else "table cell")
+                place = Place(block, role, table, (number, number), (column, column))
+                for part in _wrapped(text, widths[column]):
+                    free = widths[column] - _wide(part)
+                    side = "c" if has_head and not number else sides[column]
+                    put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
+                    end, y = max(end, y), y + leading
+                x += widths[column] + gap
+            y = end + pitch
+        y += rng.uniform(0.0, 1.5)
+    if rng.random() < 0.6:
+        for _ in range(rng.randint(1, 5)):
+            put(
+                source.text.phrase(rng, category, 30),
+                left,
+                left + wide,
+                Place(block + 1, ROLES.index("text")),
+            )
+            y += leading
+    width = (2 * left + wide) * size
+    return LinePage(
+        genre="tight", width_pt=width, height_pt=max(y * size + left, width), lines=tuple(lines[:_MOST])
+    )
+
+
+def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:
+    """Returns a cell's text: a phrase of up to so many words, a figure where 0."""
+    return phrase(kind) if kind else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
+
+
+def _wrapped(text: str, room: float) -> list[str]:
+    """Returns a text as lines of so many type sizes."""
+    made: list[str] = []
+    for word in text.split():
+        if made and _wide(f"{made[-1]} {word}") <= room + 0.01:
+            made[-1] = f"{made[-1]} {word}"
+        else:
+            made.append(word)
+    return made
+
+
+def _cut_short(rng: random.Random, line: TrueLine) -> TrueLine:
+    """Returns a line as the last one of a paragraph."""
+    texts = line.text.split(" ")
+    keep = rng.randint(1, len(texts))
+    words = line.words[:keep]
+    return replace(line, text=" ".join(texts[:keep]), words=words, x1=words[-1][1])
