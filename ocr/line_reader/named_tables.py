@@ -4,14 +4,16 @@ The network sees no pixels and takes each line whole, which may run over several
 the white between the words of most rows too. Printed rules told nothing more: tables that they frame are grids.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from ocr.imaging.measures import ONE_ROW
 from ocr.paragraphs.line_tables import Table, cells_of, goes_on, white_strips
-from ocr.paragraphs.text_lines import Line
+from ocr.paragraphs.text_lines import Line, Span
 
 # In type sizes: the least white between columns; how far cells of the first column begin from the left.
 _STRIP, _INDENT = 0.4, 1.0
@@ -20,6 +22,10 @@ _STRIP, _INDENT = 0.4, 1.0
 _CROSS, _OPEN, _DIFFER = 0.2, 0.5, 0.5
 _APART = 1.1  # how much further apart rows are than lines of one
 _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
+# White no wider than a blank is between columns where so many rows, and such a share, have words on both sides, nearly
+# all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it in
+# more than this share.
+_ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}[.,]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +40,62 @@ class NamedRow:
     columns: Sequence[int]
 
 
-def named_table(rows: Sequence[NamedRow]) -> Table:
-    """Returns the cells; none where no columns are seen, or no two rows with text in several."""
+def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str]]]) -> list[float]:
+    """Returns the middles of white at which words of nearly all rows begin or end in one place, from left to right.
+
+    Where some rows have a word in between, it is the white next to the words in one place. rows: of a table. words: of
+    each, with their ends, from left to right.
+    """
+    found: dict[tuple[int, int], float] = {}
+    size = median(row.size for row in rows)
+    whole = [
+        replace(row, parts=tuple(span for span, _ in own))
+        for row, own in zip(rows, words, strict=True)
+        if own
+    ]
+    for (low, high), _ in white_strips(whole):
+        x = (low + high) / 2
+        cut = ([word for word in own if word[0][1] <= x] for own in words)
+        sides = [
+            (before[-1], own[len(before)])
+            for own, before in zip(words, cut, strict=True)
+            if before and len(before) < len(own) and own[len(before)][0][0] >= x
+        ]
+        if len(sides) < max(_ROWS, _BOTH * len(rows)) or _is_one(sides):
+            continue
+        begin, end = ([pair[side][0][1 - side] for pair in sides] for side in (1, 0))
+        if _is_level(begin, size):
+            found[1, round(median(begin) / size)] = x
+        elif _is_level(end, size):
+            found.setdefault((0, round(median(end) / size)), x)
+    return sorted(found.values())
+
+
+def _is_level(places: Sequence[float], size: float) -> bool:
+    middle = median(places)
+    return sum(abs(place - middle) < _AT * size for place in places) >= _LEVEL * len(places)
+
+
+def _is_one(sides: Sequence[tuple[tuple[Span, str], tuple[Span, str]]]) -> bool:
+    """Returns whether words on both sides of white belong together: a name and its number, a number and its unit."""
+
+    def same(side: int) -> int:
+        return Counter(pair[side][1] for pair in sides).most_common(1)[0][1]
+
+    numbers = sum(before[-1:].isdigit() for (_, before), _ in sides)
+    grouped = sum(_GROUP.fullmatch(after) is not None for _, (_, after) in sides)
+    return max(same(0), min(numbers, max(same(1), grouped))) > _ALIKE * len(sides)
+
+
+def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Table:
+    """Returns the cells; none where no columns are seen, or no two rows with text in several.
+
+    aligned: where columns meet whatever white there is.
+    """
     rows = sorted(rows, key=lambda row: row.line.base)
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
-    edges = list(_edges(rows))
+    edges = list(_edges(rows, aligned))
     joined = list(_joined(rows, x0))
     filled = (
         sum(any(line.parts[0][0] < x < line.parts[-1][1] for line in lines) for lines in joined)
@@ -75,18 +131,27 @@ def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[Line]]:
     yield lines
 
 
-def _edges(rows: Sequence[NamedRow]) -> Iterator[float]:
+def _edges(rows: Sequence[NamedRow], aligned: Sequence[float]) -> Iterator[float]:
     """Yields where columns meet, from left to right."""
     several = [row for row in rows if len(row.line.parts) > 1]
     size = median(row.line.size for row in rows)
     for (low, high), _ in white_strips([row.line for row in several]):
-        x = (low + high) / 2
+        known = [x for x in aligned if low <= x <= high]
+        x = known[0] if known else (low + high) / 2
+        if not known and any(_is_between(rows, x, other) for other in aligned):
+            continue
         crossed = sum(any(a < x < b for a, b in row.line.parts) for row in rows)
         sides = [side for row in several if (side := _beside(row, x)) is not None]
         is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
         is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
-        if sides and crossed <= _CROSS * len(rows) and (is_wide or is_named):
+        if sides and crossed <= _CROSS * len(rows) and (known or is_wide or is_named):
             yield x
+
+
+def _is_between(rows: Sequence[NamedRow], x: float, other: float) -> bool:
+    """Returns whether hardly a row has text between two places, so that columns meet at one of them only."""
+    low, high = min(x, other), max(x, other)
+    return sum(any(low < (a + b) / 2 < high for a, b in row.line.parts) for row in rows) <= _CROSS * len(rows)
 
 
 def _beside(row: NamedRow, x: float) -> tuple[int, int] | None:

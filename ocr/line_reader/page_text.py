@@ -17,7 +17,7 @@ import numpy as np
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_structure import Ints
-from ocr.line_reader.named_tables import NamedRow, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_white, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import ROLES, TABULAR
@@ -160,9 +160,17 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
     for own in groups:
         cells = [cell for n in own for cell in rows[n].flat]
         gap = max(PART_GAP, _BLANK * _typewritten(cells))
+        words = [
+            [((word.left, word.right), word.text) for cell in rows[n].flat for word in cell.words]
+            for n in own
+        ]
+        aligned = aligned_white([rows[n].level for n in own], words)
         named = []
         for row in (rows[n] for n in own):
-            parts = [(_parts_of(cell, gap), at) for cell, (_, at) in zip(row.flat, row.places, strict=True)]
+            parts = [
+                (_parts_of(cell, gap, aligned), at)
+                for cell, (_, at) in zip(row.flat, row.places, strict=True)
+            ]
             named.append(
                 NamedRow(
                     line=replace(row.level, parts=tuple(part for some, _ in parts for part in some)),
@@ -170,7 +178,7 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
                     columns=[at for some, at in parts for _ in some],
                 )
             )
-        yield (own[0], own[-1] + 1), named_table(named)
+        yield (own[0], own[-1] + 1), named_table(named, aligned)
 
 
 def _typewritten(cells: Sequence[ReadLine]) -> float:
@@ -356,10 +364,15 @@ def _line(cells: Sequence[ReadLine], block: int) -> Line:
     )
 
 
-def _parts_of(cell: ReadLine, gap: float = PART_GAP) -> tuple[Span, ...]:
-    """Returns what of a line stands between white that may be between cells: wider than gap, in type sizes."""
-    words = ((word.left, word.right) for word in cell.words)
-    return parted(words, gap * cell.line.size) or ((float(cell.line.left), float(cell.line.right)),)
+def _parts_of(cell: ReadLine, gap: float = PART_GAP, aligned: Sequence[float] = ()) -> tuple[Span, ...]:
+    """Returns what of a line stands between white that may be between cells: wider than gap, in type sizes.
+
+    aligned: where it is between cells however wide.
+    """
+    words = [(word.left, word.right) for word in cell.words]
+    sides = groupby(words, key=lambda word: sum(x < (word[0] + word[1]) / 2 for x in aligned))
+    parts = tuple(part for _, own in sides for part in parted(own, gap * cell.line.size))
+    return parts or ((float(cell.line.left), float(cell.line.right)),)
 
 
 def _is_apart(above: Line, below: Line) -> bool:

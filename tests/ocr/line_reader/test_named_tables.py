@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ocr.line_reader.named_tables import NamedRow, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_white, named_table
 from ocr.paragraphs.line_tables import Table
 from ocr.paragraphs.text_lines import Line
 
@@ -35,6 +35,39 @@ def test_narrow_white_parts_columns_where_the_network_does() -> None:
     parts = [(50.0, 90.0), (95.0, 130.0)]
     assert shape(named_table([row(n, 100 + 30 * n, parts) for n in range(4)])) == whole(4, 2)
     assert named_table([row(n, 100 + 30 * n, parts, [1, 1]) for n in range(4)]) == ()
+
+
+def aligned(rows: Sequence[str], stops: Sequence[float]) -> list[float]:
+    """Returns what is aligned in rows of words, which begin at 50 and behind a bar at the next stop."""
+    words = []
+    for text in rows:
+        words.append(own := list[tuple[Part, str]]())
+        for cell, at in zip(text.split("|"), (50.0, *stops), strict=True):
+            for word in cell.split():
+                own.append(((at, at + 10.0 * len(word)), word))
+                at += 10.0 * len(word) + 6.0
+    lines = [row(n, 100 + 30 * n, [own[0][0], own[-1][0]]).line for n, own in enumerate(words)]
+    return aligned_white(lines, words)
+
+
+def test_a_blank_parts_columns_where_words_begin_in_one_place() -> None:
+    rows = ["Debian|armel wheezy", "Ubuntu|i386 lucid", "Fedora|x86 any", "SuSE|noarch one of them"]
+    assert aligned(rows, [116.0]) == [113.0]
+    assert aligned([*rows, "an overlong|cell"], [116.0]) == [113.0]  # crossed by one of five
+    assert aligned(rows[:3], [116.0]) == []  # so many rows may be alike by chance
+    ragged = ["a list of|words", "of any|length", "that do not|end", "where|others do"]
+    assert aligned([text.replace("|", " ") for text in ragged], []) == []
+
+
+def test_no_columns_are_parted_within_a_unit_or_a_number() -> None:
+    units = ["one|Read / Write", "two|Read / Write", "six|Read / Write", "ten|Read / Write"]
+    assert aligned(units, [86.0]) == [83.0]
+    lots = ["Lot 1|one", "Lot 4|two", "Lot 7|six", "Lot 8|ten"]
+    assert aligned(lots, [106.0]) == [101.0]
+    weights = ["one|12 kg", "two|13 kg", "six|99 kg", "ten|45 kg"]
+    assert aligned(weights, [86.0]) == [83.0]
+    sums = ["one|12 500", "two|13 650", "six|99 120", "ten|45 999"]
+    assert aligned(sums, [86.0]) == [83.0]
 
 
 def test_lines_of_one_row_are_one_row() -> None:
