@@ -65,6 +65,8 @@ def main(args: Sequence[str] | None = None) -> int:
     if args is None:
         gc.set_threshold(_OBJECTS_A_COLLECTION)
     code = _run_command(args)
+    if args is None:
+        gc.freeze()  # the interpreter's end would walk all that is left, a twentieth of a short run's time
     model = sys.modules.get("pipeline.device.threads.page_reader")
     # With threads at work or a lost GPU, the interpreter's shutdown would abort the process with another exit code; and
     # shutting PyTorch down takes seconds on a busy machine, which a process that was told to end does not have.
