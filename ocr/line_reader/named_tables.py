@@ -12,6 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from ocr.imaging.measures import ONE_ROW
+from ocr.paragraphs.line_kinds import is_list
 from ocr.paragraphs.line_tables import Table, cells_of, goes_on, white_strips
 from ocr.paragraphs.text_lines import Line, Span
 
@@ -26,6 +27,9 @@ _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plo
 # all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it in
 # more than this share.
 _ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}[.,]?")
+# So many rows are a table of names and what they mean; no row is further below the one above, no line that goes on, in
+# type sizes; white wider than blanks of justified text is between so many of them.
+_RUN, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3.2, 1.6, 0.7, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,48 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
         elif _is_level(end, size):
             found.setdefault((0, round(median(end) / size)), x)
     return sorted(found.values())
+
+
+def aligned_runs(
+    rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str]]], gap: float = 0.0
+) -> Iterator[tuple[int, int]]:
+    """Yields the runs [start, end) of rows one below the other that are a table though the network does not say so.
+
+    Words of all begin in one place, behind white of uneven width: names, and what each means or is worth. Rows without
+    a name go on. Lists with marks are none, nor what stands around signs, such as equations. gap: white of typewritten
+    lines is wider, in type sizes.
+    """
+    gap, start = max(gap, _WIDE), 0
+    while start < len(rows):
+        places = [after[0][0] for _, after in pairwise(words[start])]
+        end = max((_run_end(rows, words, start, x, gap) for x in places), default=start)
+        if end > start and not is_list(rows[start:end]):
+            yield start, end
+        start = max(end, start + 1)
+
+
+def _run_end(
+    rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str]]], start: int, x: float, gap: float
+) -> int:
+    """Returns where a run of rows ends whose words begin at x; its start where that is no table."""
+    whites, signs = list[float](), 0
+    end = start
+    for number in range(start, len(rows)):
+        row, above = rows[number], rows[max(start, number - 1)]
+        drop = row.base - above.base if number > start else row.size
+        at = next(
+            (n for n, ((left, _), _) in enumerate(words[number]) if abs(left - x) < _AT * row.size), None
+        )
+        if at is None or not 0 < drop < _DROP * row.size:
+            break
+        if at:
+            whites.append((x - words[number][at - 1][0][1]) / row.size)
+            signs += not any(map(str.isalnum, words[number][at][1]))
+            end = number + 1
+        elif drop > _CONTINUED * row.size:
+            break
+    uneven = sum(white > gap for white in whites)
+    return end if len(whites) >= _RUN and uneven >= _UNEVEN * len(whites) > signs else start
 
 
 def _is_level(places: Sequence[float], size: float) -> bool:

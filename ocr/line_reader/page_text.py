@@ -17,7 +17,7 @@ import numpy as np
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_structure import Ints
-from ocr.line_reader.named_tables import NamedRow, aligned_white, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import ROLES, TABULAR
@@ -26,6 +26,7 @@ from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
 from ocr.paragraphs.line_kinds import heading
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
+from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
@@ -140,12 +141,13 @@ def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> It
 
 
 def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int], _Filled]:
-    """Returns the tables by the ranges [start, end) of their rows: in printed grids, then what the network sees."""
+    """Returns the tables by the ranges [start, end) of their rows: in grids, as the network sees, and lists."""
     printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
     named = groupby(range(len(rows)), key=lambda n: rows[n].table)
     candidates = [
         *(((own[0], own[-1] + 1), grid) for own, grid in printed if own),
         *_named([list(numbers) for at, numbers in named if at >= 0], rows),
+        *_named(_listed(rows), rows),
     ]
     found: dict[tuple[int, int], _Filled] = {}
     for (start, end), table in candidates:
@@ -156,15 +158,11 @@ def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int
 
 
 def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
-    """Yields the tables that the network sees with the ranges [start, end) of their rows. groups: numbers of rows."""
+    """Yields tables with the ranges [start, end) of their rows. groups: numbers of rows."""
     for own in groups:
         cells = [cell for n in own for cell in rows[n].flat]
         gap = max(PART_GAP, _BLANK * _typewritten(cells))
-        words = [
-            [((word.left, word.right), word.text) for cell in rows[n].flat for word in cell.words]
-            for n in own
-        ]
-        aligned = aligned_white([rows[n].level for n in own], words)
+        aligned = aligned_white([rows[n].level for n in own], [_placed_words(rows[n]) for n in own])
         named = []
         for row in (rows[n] for n in own):
             parts = [
@@ -179,6 +177,29 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
                 )
             )
         yield (own[0], own[-1] + 1), named_table(named, aligned)
+
+
+def _listed(rows: Sequence[_Row]) -> Iterator[Sequence[int]]:
+    """Yields the numbers of rows that are a table though neither rules nor the network say so, nor more white."""
+    white = [
+        range(start, end)
+        for start, end in table_ranges([row.line for row in rows])
+        if table_without_rules([row.level for row in rows[start:end]])
+    ]
+    is_text = [row.grid < 0 and row.table < 0 and row.label == "text" for row in rows]
+    for usable, numbers in groupby(range(len(rows)), key=is_text.__getitem__):
+        own = list(numbers)
+        width = _typewritten([cell for n in own for cell in rows[n].flat])
+        levels, words = [rows[n].level for n in own], [_placed_words(rows[n]) for n in own]
+        for start, end in aligned_runs(levels, words, _BLANK * width) if usable else ():
+            run = own[start:end]
+            is_larger = all(len(run) > len(other) or not set(run) & set(other) for other in white)
+            if is_larger and not (width and is_program([level.text for level in levels[start:end]])):
+                yield run
+
+
+def _placed_words(row: _Row) -> list[tuple[Span, str]]:
+    return [((word.left, word.right), word.text) for cell in row.flat for word in cell.words]
 
 
 def _typewritten(cells: Sequence[ReadLine]) -> float:

@@ -1,8 +1,9 @@
 """Cells of tables whose lines a network names: columns by white and names, rows by names."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from ocr.line_reader.named_tables import NamedRow, aligned_white, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, named_table
 from ocr.paragraphs.line_tables import Table
 from ocr.paragraphs.text_lines import Line
 
@@ -37,17 +38,25 @@ def test_narrow_white_parts_columns_where_the_network_does() -> None:
     assert named_table([row(n, 100 + 30 * n, parts, [1, 1]) for n in range(4)]) == ()
 
 
-def aligned(rows: Sequence[str], stops: Sequence[float]) -> list[float]:
-    """Returns what is aligned in rows of words, which begin at 50 and behind a bar at the next stop."""
-    words = []
+Words = list[list[tuple[Part, str]]]
+
+
+def placed(rows: Sequence[str], stops: Sequence[float]) -> tuple[list[Line], Words]:
+    """Returns rows as lines, and their words, which begin at 50 and behind a bar at the next stop."""
+    words: Words = []
     for text in rows:
-        words.append(own := list[tuple[Part, str]]())
-        for cell, at in zip(text.split("|"), (50.0, *stops), strict=True):
+        words.append(own := [])
+        for cell, at in zip(text.split("|"), (50.0, *stops), strict=False):
             for word in cell.split():
                 own.append(((at, at + 10.0 * len(word)), word))
                 at += 10.0 * len(word) + 6.0
-    lines = [row(n, 100 + 30 * n, [own[0][0], own[-1][0]]).line for n, own in enumerate(words)]
-    return aligned_white(lines, words)
+    spans = ([own[0][0], own[-1][0]] for own in words)
+    lines = [row(n, 100 + 30 * n, parts).line for n, parts in enumerate(spans)]
+    return [replace(line, text=text.replace("|", " ")) for line, text in zip(lines, rows, strict=True)], words
+
+
+def aligned(rows: Sequence[str], stops: Sequence[float]) -> list[float]:
+    return aligned_white(*placed(rows, stops))
 
 
 def test_a_blank_parts_columns_where_words_begin_in_one_place() -> None:
@@ -87,3 +96,34 @@ def test_a_row_over_all_columns_is_one_cell() -> None:
 
 def test_a_formula_with_one_row_of_several_parts_is_no_table() -> None:
     assert named_table([row(0, 100, [(50, 90), (200, 260)]), row(1, 130, [(50, 240)])]) == ()
+
+
+NAMES = [
+    "Syntax|NWSSLTrustedCerts filename",
+    "Context|server config",
+    "Status|Base",
+    "Module|mod_nw_ssl",
+    "|and others",
+]
+
+
+def test_names_and_what_they_mean_are_a_table_though_the_network_does_not_say_so() -> None:
+    lines, words = placed(["These are the directives of this module", *NAMES, "Default|none"], [150.0])
+    assert list(aligned_runs(lines, words)) == [(1, 7)]
+    assert list(aligned_runs(lines[:5], words[:5])) == []  # so few may be alike by chance
+
+
+def test_text_lists_and_equations_are_no_table() -> None:
+    even = ["of all that|is read there", "and if they|are not told", "one may see|what is here"] * 2
+    assert list(aligned_runs(*placed(even, [166.0]))) == []  # blanks as elsewhere
+    items = [
+        "1.|the first of them",
+        "2.|and the second one",
+        "3.|a third",
+        "10.|more",
+        "11.|again",
+        "12.|and again",
+    ]
+    assert list(aligned_runs(*placed(items, [100.0]))) == []
+    equations = ["f x|= 2 x", "zip a b|= c", "h|= f x + 1", "map f|= g", "k x y|= 3"]
+    assert list(aligned_runs(*placed(equations, [150.0]))) == []
