@@ -24,8 +24,7 @@ def one_at_a_time() -> Iterator[None]:
         try:
             yield
         finally:
-            if collects:
-                gc.freeze()
+            if collects:  # nothing is frozen, as a model that was put away may be among what is to be freed
                 gc.enable()
 
 
