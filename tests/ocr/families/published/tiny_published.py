@@ -24,6 +24,10 @@ TEXT: dict[str, Any] = {
 VISION: dict[str, Any] = {
     "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 2, "patch_size": 14,
 }  # fmt: skip
+GLM_VISION: dict[str, Any] = {
+    "depth": 2, "hidden_size": 32, "num_heads": 2, "image_size": 56, "patch_size": 14, "out_hidden_size": 32,
+    "intermediate_size": 48,
+}  # fmt: skip
 
 
 def rope(*mrope: int, **more: Any) -> dict[str, Any]:
@@ -93,10 +97,7 @@ def glm_ocr() -> Made:
     )
     start, end, image, video_start, video_end, video = tok.convert_tokens_to_ids(marks)
     config = transformers.GlmOcrConfig(
-        vision_config={
-            "depth": 2, "hidden_size": 32, "num_heads": 2, "image_size": 56, "patch_size": 14, "out_hidden_size": 32,
-            "intermediate_size": 48,
-        },
+        vision_config=GLM_VISION,
         text_config={**TEXT, "pad_token_id": 256, "rope_parameters": rope(1, 1, 2)},
         image_token_id=image, video_token_id=video, image_start_token_id=start, image_end_token_id=end,
         video_start_token_id=video_start, video_end_token_id=video_end,
@@ -106,6 +107,52 @@ def glm_ocr() -> Made:
         "<|begin_of_image|><|image|><|end_of_image|>", start="<|user|>", end="", prefix="[gMASK]<sop>"
     )
     return config, pictures, tok, chat, "Glm46VProcessor"
+
+
+def glm4v() -> Made:
+    config, _, tok, chat, _ = glm_ocr()
+    vision, text = config.vision_config.to_dict(), config.text_config.to_dict()
+    marks = ("image", "video", "image_start", "image_end", "video_start", "video_end")
+    made = transformers.Glm4vConfig(
+        vision_config={key: vision[key] for key in GLM_VISION},
+        text_config={key: text[key] for key in (*TEXT, "pad_token_id", "rope_parameters")},
+        **{f"{mark}_token_id": getattr(config, f"{mark}_token_id") for mark in marks},
+    )
+    pictures = transformers.Glm4vImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 31360})
+    return made, pictures, tok, chat, "Glm4vProcessor"
+
+
+def gemma3() -> Made:
+    roles = {
+        "image_token": "<image_soft_token>",
+        "boi_token": "<start_of_image>",
+        "eoi_token": "<end_of_image>",
+    }
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", *roles.values()], roles=roles)
+    image, start, end = tok.convert_tokens_to_ids(list(roles.values()))
+    config = transformers.Gemma3Config(
+        vision_config={**VISION, "model_type": "siglip_vision_model", "image_size": 56, "vision_use_head": False},
+        text_config={**TEXT, "head_dim": 16, "query_pre_attn_scalar": 16, "pad_token_id": 256, "sliding_window": 16},
+        mm_tokens_per_image=4, image_token_index=image, boi_token_index=start, eoi_token_index=end,
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    pictures = transformers.Gemma3ImageProcessorPil(size={"height": 56, "width": 56})
+    return config, pictures, tok, template("<start_of_image>"), "Gemma3Processor"
+
+
+def llava_onevision() -> Made:
+    roles = {"image_token": "<image>", "video_token": "<video>"}
+    tok = tokenizer(["<|endoftext|>", "<|im_start|>", "<|im_end|>", *roles.values()], roles=roles)
+    image, video = tok.convert_tokens_to_ids(list(roles.values()))
+    config = transformers.LlavaOnevisionConfig(
+        vision_config={**VISION, "model_type": "siglip_vision_model", "image_size": 56, "vision_use_head": False},
+        text_config={**TEXT, "model_type": "qwen2"}, vision_feature_layer=-1,
+        image_token_index=image, video_token_index=video, image_grid_pinpoints=[[56, 112], [112, 56], [112, 112]],
+    )  # fmt: skip
+    pictures = transformers.LlavaOnevisionImageProcessorPil(
+        size={"height": 56, "width": 56}, image_grid_pinpoints=[[56, 112], [112, 56], [112, 112]]
+    )
+    return config, pictures, tok, template("<image>\n"), "LlavaOnevisionProcessor"
 
 
 def lighton_ocr() -> Made:
@@ -125,6 +172,22 @@ def lighton_ocr() -> Made:
         size={"longest_edge": 140}, patch_size={"height": 28, "width": 28}
     )
     return config, pictures, tok, template("<|image_pad|>"), "LightOnOcrProcessor"
+
+
+def glm4v_moe() -> Made:
+    config, pictures, tok, chat, processor = glm4v()
+    text = config.text_config.to_dict()
+    made = transformers.Glm4vMoeConfig(
+        vision_config=GLM_VISION,
+        text_config={
+            **{key: text[key] for key in (*TEXT, "pad_token_id")}, "moe_intermediate_size": 24,
+            "rope_parameters": rope(1, 1, 2, partial_rotary_factor=1.0),
+            "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "first_k_dense_replace": 1,
+            "head_dim": 8,
+        },
+        **{key: value for key, value in config.to_dict().items() if key.endswith("token_id")},
+    )  # fmt: skip
+    return made, pictures, tok, chat, processor
 
 
 def hunyuan_vl() -> Made:
@@ -329,13 +392,16 @@ TYPES: dict[str, Callable[[], Made]] = {
     made.__name__: made
     for made in (
         paddleocr_vl, glm_ocr, lighton_ocr, hunyuan_vl, granite_docling, minicpmv4_7, qwen3_vl, qwen2_5_vl, got_ocr2,
-        internvl, deepseek_ocr2, qwen3_5, qwen2_vl
+        internvl, deepseek_ocr2, qwen3_5, qwen2_vl, glm4v, glm4v_moe, gemma3, llava_onevision,
     )
 }  # fmt: skip
 
 
 # Tokens of a picture, which these processors are told.
-SEQUENCES = {"granite_docling": {"image_seq_len": 4}, "internvl": {"image_seq_length": 4}}
+SEQUENCES: dict[str, dict[str, Any]] = {
+    "granite_docling": {"image_seq_len": 4}, "internvl": {"image_seq_length": 4}, "gemma3": {"image_seq_length": 4},
+    "llava_onevision": {"num_image_tokens": 16, "vision_feature_select_strategy": "full"},
+}  # fmt: skip
 
 
 def save(model_type: str, folder: Path) -> Path:
