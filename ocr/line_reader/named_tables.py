@@ -1,7 +1,8 @@
 """Finds the cells of a table whose lines the structure network names, with their rows and columns. Torch-free.
 
 The network sees no pixels and takes each line whole, which may run over several cells: so where columns meet is told by
-the white between the words of most rows too. Printed rules told nothing more: tables that they frame are grids.
+the white between the words of most rows too. Printed rules told nothing more: tables that they frame are grids. Of
+lists of names and what they mean the network often says nothing.
 """
 
 import re

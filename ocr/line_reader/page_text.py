@@ -187,11 +187,12 @@ def _listed(rows: Sequence[_Row]) -> Iterator[Sequence[int]]:
         if table_without_rules([row.level for row in rows[start:end]])
     ]
     is_text = [row.grid < 0 and row.table < 0 and row.label == "text" for row in rows]
-    for usable, numbers in groupby(range(len(rows)), key=is_text.__getitem__):
-        own = list(numbers)
+    for own in (
+        list(numbers) for usable, numbers in groupby(range(len(rows)), is_text.__getitem__) if usable
+    ):
         width = _typewritten([cell for n in own for cell in rows[n].flat])
         levels, words = [rows[n].level for n in own], [_placed_words(rows[n]) for n in own]
-        for start, end in aligned_runs(levels, words, _BLANK * width) if usable else ():
+        for start, end in aligned_runs(levels, words, _BLANK * width):
             run = own[start:end]
             is_larger = all(len(run) > len(other) or not set(run) & set(other) for other in white)
             if is_larger and not (width and is_program([level.text for level in levels[start:end]])):

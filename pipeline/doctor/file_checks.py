@@ -321,8 +321,10 @@ def _stored(url: str, limit_s: float) -> Finding:
 def _input(path: str) -> Finding:
     if (reason := unreadable(path)) is not None:
         return fail("input", f"{path}: {reason}", "check the path and its permissions")
-    if os.path.isdir(path) and not os.listdir(path):
-        return note("input", f"{path} is an empty folder")
+    if os.path.isdir(path):
+        with os.scandir(path) as entries:  # of which there may be millions
+            if next(entries, None) is None:
+                return note("input", f"{path} is an empty folder")
     return ok("input", f"{path} can be read")
 
 

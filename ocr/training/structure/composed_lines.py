@@ -2,8 +2,8 @@
 
 import base64
 import random
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from ocr.training.pages.genres import GENRES, Form, draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pictures.source import Pictures
 from ocr.training.structure.line_noise import found
+from ocr.training.structure.placed_lines import MOST, LinePage, put_line
+from ocr.training.structure.table_pages import reference, tight
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines
 
 _SHARES = {
@@ -27,20 +29,10 @@ NAMES = frozenset({genre.name for genre in GENRES} | set(_SHARES))
 _LIST_SHARE = 0.16  # of the parts of nested pages
 _BAR_SHARE = 0.15  # of the bands of nested pages, under a row of names
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
-_FEWEST, _MOST = 2, 450  # lines of a page
+_FEWEST = 2  # lines of a page
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinePage:
-    """A page's lines in reading order. genre: its name, or one of this module: see _SHARES."""
-
-    genre: str
-    width_pt: float
-    height_pt: float
-    lines: tuple[TrueLine, ...]
 
 
 class _Blank(Pictures):
@@ -67,12 +59,12 @@ def line_pages(
     except USELESS_DRAW:
         return []
     seen = (replace(page, lines=tuple(found(rng, page.lines, page.width_pt))) for _ in range(uses))
-    return [each for each in seen if _FEWEST <= len(each.lines) <= _MOST]
+    return [each for each in seen if _FEWEST <= len(each.lines) <= MOST]
 
 
 def composed_page(rng: random.Random, source: PageSource, genres: Collection[str] = NAMES) -> LinePage:
     """Returns a page's lines as typeset. Raises what USELESS_DRAW names."""
-    makers = (_nested, _boxes, _articles, _entries, _reference, _tight)
+    makers = (_nested, _boxes, _articles, _entries, reference, tight)
     shares = [share if name in genres else 0.0 for name, share in _SHARES.items()]
     [make] = rng.choices((*makers, None), (*shares, 1 - sum(_SHARES.values())))
     if make:
@@ -134,7 +126,7 @@ def _bar(
     edges = [left + (right - left) * sum(shares[:n]) / sum(shares) for n in range(count + 1)]
     for start, end in pairwise(edges):
         text = source.text.phrase(rng, category, rng.choice([1, 1, 2, 3]))
-        _put(lines, text, (start, end - size_pt, base), size_pt, place)
+        put_line(lines, text, (start, end - size_pt, base), size_pt, place)
 
 
 def _part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> Sequence[TrueLine]:
@@ -144,7 +136,7 @@ def _part(rng: random.Random, source: PageSource, width_pt: float, size_pt: floa
         category = source.text.category(rng)
         for row in range(rng.randint(3, 14)):
             text = source.text.phrase(rng, category, rng.randint(1, 3))
-            _put(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
+            put_line(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
         return lines
     name = rng.choice(_INNER)
     form = Form(
@@ -186,14 +178,14 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
     for scale in (rng.uniform(1.2, 2.5), 1.0)[: rng.randint(0, 2)]:
         text, block = source.text.phrase(rng, category, rng.randint(2, 9)), block + 1
         role = ROLES.index("text" if scale == 1.0 else "title")
-        _put(lines, text, (left, width - left, y), size * scale, Place(block, role))
+        put_line(lines, text, (left, width - left, y), size * scale, Place(block, role))
         y += rng.uniform(1.5, 2.5) * size
     answer = rng.choice([1.0, 1.2, 1.35])
     beside, filled = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4])
 
     def put(x: float, base: float, scale: float, low: int, high: int) -> float:
         text = source.text.phrase(rng, category, rng.randint(low, high))
-        return _put(lines, text, (x, room, base), size * scale, Place(block, ROLES.index("form")))
+        return put_line(lines, text, (x, room, base), size * scale, Place(block, ROLES.index("form")))
 
     most, whole, alike = rng.choice([2, 3, 4]), rng.choice([0.1, 0.3, 0.6]), rng.uniform(2.6, 4.2) * size
     for _ in range(rng.randint(3, 16)):
@@ -216,32 +208,6 @@ def _boxes(rng: random.Random, source: PageSource) -> LinePage:
     return LinePage(genre="boxes", width_pt=width, height_pt=max(y + 40, width), lines=tuple(lines))
 
 
-def _put(
-    lines: list[TrueLine], text: str, ends: tuple[float, float, float], size_pt: float, place: Place
-) -> float:
-    """Adds a line as far as it has room and returns where it ends. ends: its left, the right at most, its baseline."""
-    x, room, base = ends
-    words, kept = list[tuple[float, float]](), list[str]()
-    at = x
-    for word in text.split():
-        end = at + _wide(word) * size_pt
-        if words and end > room:
-            break
-        words.append((at, end))
-        kept.append(word)
-        at = end + 0.27 * size_pt
-    if not words:
-        return x
-    own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}
-    lines.append(TrueLine(text=" ".join(kept), words=tuple(words), place=place, **own))  # type: ignore[arg-type]
-    return words[-1][1]
-
-
-def _wide(text: str) -> float:
-    """Returns about how wide a text is, in type sizes."""
-    return sum(0.3 if c in "iljt.,:;'!|" else 0.27 if c == " " else 0.55 for c in text)
-
-
 def _articles(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a newspaper's page: articles beside and below each other, each under a headline over its columns."""
     count, size = rng.randint(3, 6), rng.uniform(5.5, 8.5)
@@ -256,7 +222,7 @@ def _articles(rng: random.Random, source: PageSource) -> LinePage:
         for _ in range(rng.choice([1, 1, 2])):
             y += 1.15 * scale * size
             text = source.text.phrase(rng, category, rng.randint(2, 4 * (last - first)))
-            _put(lines, text, (x, right, y), scale * size, place)
+            put_line(lines, text, (x, right, y), scale * size, place)
         return y + rng.uniform(0.3, 1.0) * size
 
     def article(first: int, last: int, y: float, foot: float) -> float:
@@ -311,7 +277,7 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
     apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
 
     def put(text: str, x: float, room: float, block: int, role: str) -> float:
-        return _put(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
+        return put_line(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
 
     if rng.random() < 0.4:
         put("No.", left, right, 0, "text")
@@ -346,188 +312,3 @@ def _entries(rng: random.Random, source: PageSource) -> LinePage:
             put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
         y += leading
     return LinePage(genre="entries", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))
-
-
-def _reference(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a reference card: columns of sections, whose rows say in two to five cells what is written how.
-
-    Cells may have several lines; no rules stand between them. The last one ends at the right or starts at a stop, and
-    further left where it is long. Sections without a name are tables stacked with little between, each with columns of
-    its own on some cards; some have a row of heads, some cells are figures that end at the right.
-    """
-    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 2, 3, 3, 4])
-    wide, gap = rng.uniform(30, 48 if count > 1 else 140) * size, rng.uniform(1.5, 4.0) * size
-    left, high, leading = rng.uniform(2, 6) * size, rng.uniform(50, 90) * size, rng.uniform(1.1, 1.5) * size
-    category, lines = source.text.category(rng), list[TrueLine]()
-    block, table, y, foot = 0, -1, left + rng.choice([0, 4]) * size, left
-    paragraphs, several = rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
-    stacked, anew, headed = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3, rng.choice([0, 0, 0.5, 1])
-    flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
-
-    def phrase(few: int, most: int) -> str:
-        return source.text.phrase(rng, category, rng.randint(few, most))
-
-    def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> float:
-        return _put(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
-
-    def columns() -> tuple[list[float], set[int]]:
-        drawn = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(rng.choice([1, 1, 1, 2, 3, 4])))]
-        figures = set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
-        return [max(stop, 0.14 * number) for number, stop in enumerate(drawn)], figures
-
-    stops, figures = columns()
-    if y > left:
-        put(
-            phrase(2, 5),
-            left + rng.uniform(0, 0.6) * wide,
-            left + count * (wide + gap),
-            "title",
-            rng.uniform(1.4, 2.4),
-        )
-        y += 3 * size
-    top = y
-    for column in range(count):
-        x, y = left + column * (wide + gap), top
-        right = x + wide
-        while y < top + high and len(lines) < _MOST:
-            block += 1
-            if rng.random() >= stacked:
-                put(
-                    phrase(1, 4),
-                    x,
-                    right,
-                    rng.choice(["heading 2", "heading 3"]),
-                    rng.choice([1.0, 1.15, 1.3]),
-                )
-                y, block = y + rng.uniform(1.0, 1.4) * leading, block + 1
-            if anew:
-                stops, figures = columns()
-            if rng.random() < paragraphs:
-                for _ in range(rng.randint(1, 5)):
-                    put(phrase(6, 30), x, right, "text")
-                    y += leading
-                block += 1
-            if rng.random() < programs:
-                for _ in range(rng.randint(1, 12)):
-                    ended = put(phrase(1, 6).lower(), x + rng.choice([0, 0, 2]) * size, right, "code")
-                    at = max(ended + size, x + stops[-1] * wide)
-                    if rng.random() < 0.5 and at < right - 4 * size:
-                        put("# " + phrase(1, 8), at, right, "code")
-                    y += leading
-                block += 1
-            table, has_head = table + 1, rng.random() < headed
-            for row in range(rng.randint(1, 16)):
-                start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
-                is_head = has_head and not row
-                for cell, stop in enumerate(stops):
-                    y, last = start, cell == len(stops) - 1
-                    at = x + stop * wide + (0.0 if cell else indent)
-                    room = right if last else x + stops[cell + 1] * wide - 0.8 * size
-                    role = ROLES.index("table head" if is_head else "table cell")
-                    own = Place(block, role, table, (row, row), (cell, cell))
-                    of_cell = rng.randint(2, 3) if rng.random() < several and cell not in figures else 1
-                    for line in range(of_cell):
-                        y += leading if line else 0.0
-                        text = phrase(1, 8 if cell < 2 else 4) if line == of_cell - 1 else phrase(6, 20)
-                        if cell in figures:
-                            text = phrase(1, 2) if is_head else _cell(rng, str, 0)
-                            at = max(at, before, room - 0.55 * size * len(text))
-                        elif last and coded and not is_head:
-                            text = f"{text.split()[0].lower()}({', '.join(text.lower().split()[1:])})"
-                        if last and cell not in figures and (flush or rng.random() < 0.1) and not line:
-                            at = max(before, at - 6 * size, right - 0.5 * size * len(text))
-                        before = _put(lines, text, (at, room, y), size, own) + 0.8 * size
-                    end = max(end, y)
-                y = end + leading
-            y += rng.uniform(0.2, 1.5) * leading
-        foot = max(foot, y)
-    width = 2 * left + count * (wide + gap) - gap
-    return LinePage(genre="reference", width_pt=width, height_pt=foot + left, lines=tuple(lines[:_MOST]))
-
-
-def _tight(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a page as a browser prints it: text, and tables as wide as their words, with little between columns."""
-    size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
-    category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
-    leading = rng.uniform(1.15, 1.6)
-
-    def phrase(most: int) -> str:
-        return source.text.phrase(rng, category, rng.randint(1, most))
-
-    def put(text: str, x: float, room: float, place: Place) -> None:
-        _put(lines, text, (x * size, room * size, y * size), size, place)
-
-    for table in range(rng.choice([1, 1, 1, 2, 3])):
-        for _ in range(rng.choice([0, 1, 1, 2])):
-            block += 1
-            for _ in range(rng.randint(1, 6)):
-                put(
-                    source.text.phrase(rng, category, 30),
-                    left,
-                    left + wide,
-                    Place(block, ROLES.index("text")),
-                )
-                y += leading
-            lines[-1:] = [_cut_short(rng, lines[-1])] if lines else []
-            y += rng.uniform(0.0, 1.2)
-        count, block = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1
-        kinds = [rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)]
-        rows = [[_cell(rng, phrase, kind) for kind in kinds] for _ in range(rng.randint(3, 18))]
-        has_head, plain = rng.random() < 0.5, rng.random() < 0.5
-        if has_head:
-            rows[0] = [phrase(2) for _ in kinds]
-        most = rng.uniform(0.3, 0.8) * wide
-        widths = [min(most, max(_wide(row[n]) for row in rows)) for n in range(count)]
-        gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
-        sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
-        for number, row in enumerate(rows):
-            top, end, x = y, y, left
-            for column, text in enumerate(row):
-                y = top
-                role = ROLES.index("table head" if has_head and not number else "table cell")
-                place = Place(block, role, table, (number, number), (column, column))
-                for part in _wrapped(text, widths[column]):
-                    free = widths[column] - _wide(part)
-                    side = "c" if has_head and not number else sides[column]
-                    put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
-                    end, y = max(end, y), y + leading
-                x += widths[column] + gap
-            y = end + pitch
-        y += rng.uniform(0.0, 1.5)
-    if rng.random() < 0.6:
-        for _ in range(rng.randint(1, 5)):
-            put(
-                source.text.phrase(rng, category, 30),
-                left,
-                left + wide,
-                Place(block + 1, ROLES.index("text")),
-            )
-            y += leading
-    width = (2 * left + wide) * size
-    return LinePage(
-        genre="tight", width_pt=width, height_pt=max(y * size + left, width), lines=tuple(lines[:_MOST])
-    )
-
-
-def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:
-    """Returns a cell's text: a phrase of up to so many words, a figure where 0."""
-    return phrase(kind) if kind else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
-
-
-def _wrapped(text: str, room: float) -> list[str]:
-    """Returns a text as lines of so many type sizes."""
-    made: list[str] = []
-    for word in text.split():
-        if made and _wide(f"{made[-1]} {word}") <= room + 0.01:
-            made[-1] = f"{made[-1]} {word}"
-        else:
-            made.append(word)
-    return made
-
-
-def _cut_short(rng: random.Random, line: TrueLine) -> TrueLine:
-    """Returns a line as the last one of a paragraph."""
-    texts = line.text.split(" ")
-    keep = rng.randint(1, len(texts))
-    words = line.words[:keep]
-    return replace(line, text=" ".join(texts[:keep]), words=words, x1=words[-1][1])

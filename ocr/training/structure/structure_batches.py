@@ -14,7 +14,8 @@ from torch.utils.data import IterableDataset
 from ocr.learning.learning_loop import Losses
 from ocr.line_reader.line_features import LineTokens, line_tokens
 from ocr.line_reader.structure_network import ROLES
-from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
+from ocr.training.structure.composed_lines import line_pages, line_source
+from ocr.training.structure.placed_lines import LinePage
 
 _NEAR, _NEAR_WEIGHT = 4, 4.0  # lines so near in the order count for more
 _GATHERED = 192  # pages that are sorted by their length at a time

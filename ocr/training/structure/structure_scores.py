@@ -9,7 +9,7 @@ import numpy as np
 from ocr.line_reader.line_features import Floats
 from ocr.line_reader.line_structure import LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR
-from ocr.training.structure.composed_lines import LinePage
+from ocr.training.structure.placed_lines import LinePage
 
 GROUPS = {
     "headings": ("title", "heading 1", "heading 2", "heading 3"),

@@ -23,7 +23,8 @@ from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.genres import GENRES
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.composed_lines import NAMES, LinePage, line_pages, line_source
+from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 from ocr.training.structure.structure_scores import Scores, decoded
 

@@ -39,7 +39,8 @@ from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet
-from ocr.training.structure.composed_lines import LinePage, line_pages, line_source
+from ocr.training.structure.composed_lines import line_pages, line_source
+from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import tokens_of
 from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import TrueLine, true_lines

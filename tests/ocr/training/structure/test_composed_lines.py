@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from ocr.training.structure.composed_lines import NAMES, LinePage, line_pages, line_source
+from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.true_lines import ROLES
 
 
