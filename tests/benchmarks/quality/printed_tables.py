@@ -50,13 +50,16 @@ def make(folder: Path, out: Path, count: int, seed: int = 0) -> int:
     """Writes NAME.html (a table) and NAME.pdf (the page it is printed on) for so many tables; returns their number."""
     out.mkdir(parents=True, exist_ok=True)
     rng, used, made = random.Random(seed), defaultdict[str, int](int), 0
-    files = [file for file in sorted(folder.rglob("*.htm*")) if file.stat().st_size < _LARGEST_FILE]
+    found = (file for file in sorted(folder.rglob("*.htm*")) if file.is_file())  # folders are called so, too
+    files = [file for file in found if file.stat().st_size < _LARGEST_FILE]
     rng.shuffle(files)
     for file in files:
+        if made >= count:
+            break
         package = "-".join(file.relative_to(folder).parts[3:4])
         text = file.read_text(encoding="utf-8", errors="replace")
         usable = [found for found in _TABLE.finditer(text) if is_usable(found.group())]
-        if made >= count or used[package] >= _OF_FOLDER or not usable:
+        if used[package] >= _OF_FOLDER or not usable:
             continue
         table = rng.choice(usable)
         around = [
