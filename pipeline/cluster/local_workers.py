@@ -11,10 +11,12 @@ from typing import Any
 
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import Failed, FromWorker, ToWorker
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, reads_lines
 from pipeline.device.gpu_meter import visible_gpus
-from pipeline.device.startup.loading import calm_threads, line_readers, render_workers
+from pipeline.device.startup.loading import calm_threads, is_model_likely, line_readers, render_workers
+from pipeline.device.threads.preload import model_modules
 from pipeline.ingest.workers.failed_tasks import death
+from pipeline.ingest.workers.fork_servers import context
 
 _END_S = 5.0
 
@@ -67,15 +69,24 @@ def count_gpus() -> int:
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
+def _imports(config: Config) -> tuple[str, ...]:
+    """Returns the modules that all workers need, of the model only where pages are sure to need it."""
+    needs_model = is_model_likely(config) and not reads_lines(config)
+    return ("pipeline.cluster.cluster_worker", *(model_modules() if needs_model else ()))
+
+
 class _Process(Peer):
     def __init__(self, slot: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self._connection, other = context.Pipe()
+        calm_threads()  # before torch is imported, for which the processes' server has this one's environment
+        self._connection, other = multiprocessing.Pipe()
         self._sending = threading.Lock()
         level = logging.getLogger("ocrbatch").getEffectiveLevel()
-        arguments = (other, config, run_id, settings_hash, gpu, level)
+        environment = {**os.environ} if gpu is None else os.environ | {"CUDA_VISIBLE_DEVICES": gpu}
+        arguments = (other, config, run_id, settings_hash, environment, level)
         # Not daemonic: workers have processes of their own.
-        self._process: Any = context.Process(target=_serve, args=arguments, name=f"worker-{slot}")
+        self._process = context(_imports(config)).Process(
+            target=_serve, args=arguments, name=f"worker-{slot}"
+        )
         self._process.start()
         other.close()
 
@@ -100,16 +111,19 @@ class _Process(Peer):
 
 
 def _serve(
-    connection: Connection, config: Config, run_id: int, settings_hash: str, gpu: str | None, level: int
+    connection: Connection,
+    config: Config,
+    run_id: int,
+    settings_hash: str,
+    environment: dict[str, str],
+    level: int,
 ) -> None:
     # Signals reach the whole group: the worker's own processes would end before the run says so, and pages with them.
     if hasattr(os, "setsid"):
         os.setsid()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    if gpu is not None:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    calm_threads()
+    os.environ.update(environment)  # the server's is that of the first run
     from pipeline.cluster.cluster_worker import work
     from pipeline.cluster.worker_channel import WorkerChannel
 

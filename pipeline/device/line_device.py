@@ -9,7 +9,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from pipeline.device.gpu_meter import GpuMeter, GpuReading
 from pipeline.device.served_networks import Served
 from pipeline.errors import ConfigError, DeviceUnusableError
 from pipeline.ingest.workers.failed_tasks import death
+from pipeline.ingest.workers.fork_servers import context
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
@@ -43,7 +44,7 @@ class LineDevice:
         self.gpu: GpuReading | None = None
         self._asked, self._visible = (folder, device, settings), visible
         self._starting = threading.Lock()
-        self._process: SpawnProcess | None = None
+        self._process: BaseProcess | None = None
         self._is_closed = self._has_ended = self._has_told = False
         self._loading: Future[Served] = Future()
 
@@ -101,24 +102,25 @@ class LineDevice:
 
     def _start(self) -> None:
         folder, device, settings = self._asked
-        context = multiprocessing.get_context("spawn")
         self._home = tempfile.TemporaryDirectory(prefix="ocrb-")
         self._address = f"{self._home.name}/lines"
-        self._run, other = context.Pipe()
+        self._run, other = multiprocessing.Pipe()
         with socket.socket(socket.AF_UNIX) as listener, other:
             listener.bind(self._address)
             listener.listen(_BACKLOG)
             level = LOGGER.getEffectiveLevel()
             arguments = self._visible, listener, other, str(folder), device, settings, level
-            # Imported by its name, so that this process does without torch.
-            self._process = context.Process(target=_serve, args=arguments, name="lines", daemon=True)
+            # Named, so that this process does without torch.
+            self._process = context(("pipeline.device.line_server",)).Process(
+                target=_serve, args=arguments, name="lines", daemon=True
+            )
             self._process.start()
         self._listening = threading.Thread(
             target=self._listen, args=(self._process,), name="line device", daemon=True
         )
         self._listening.start()
 
-    def _listen(self, process: SpawnProcess) -> None:
+    def _listen(self, process: BaseProcess) -> None:
         with ExitStack() as closing:
             meter: GpuMeter | None = None
             while (message := self._received()) is not None:

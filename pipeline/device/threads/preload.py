@@ -1,6 +1,7 @@
 """Imports ahead what a model needs, while workers start and probe the first files."""
 
 import contextlib
+import importlib
 import threading
 
 from pipeline.device.startup.imports import IMPORTING, is_importing, one_at_a_time
@@ -26,9 +27,12 @@ def _import_all(device: str) -> None:
 
         if device != "cpu" and _may_have_gpu() and torch.cuda.is_available():
             begin_waking()
-        import pipeline.device.run_encoder
-        import pipeline.device.threads.decoder_thread
-        import pipeline.device.threads.encoder_thread  # noqa: F401
+        for name in model_modules():
+            importlib.import_module(name)
 
-        if _may_have_gpu():
-            import ocr.decoding.gpu.reader  # noqa: F401
+
+def model_modules() -> tuple[str, ...]:
+    """Returns the modules that any page model needs. None of them creates a GPU's context."""
+    modules = "run_encoder", "threads.decoder_thread", "threads.encoder_thread"
+    paged = ("ocr.decoding.gpu.reader",) if _may_have_gpu() else ()
+    return *(f"pipeline.device.{name}" for name in modules), *paged

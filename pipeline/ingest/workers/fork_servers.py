@@ -1,13 +1,13 @@
 """Starts worker processes as forks of a process that has imported what they need, once for all of them. Torch-free.
 
-Twelve processes that each import PyTorch take 25 CPU seconds, one page with them as many. The server has no threads and
-opens no file, so that a fork of it is as good as a new process. multiprocessing has one such server for a process; here
-each kind of worker has its own, since those that open files never load PyTorch.
+Twelve processes that each import PyTorch take 25 CPU seconds, one page with them as many. The server only imports: it
+opens no file and wakes no GPU, so that a fork of it is as good as a new process. multiprocessing has one such server
+for a process; here each kind of worker has its own, since those that open files never load PyTorch.
 """
 
-import atexit
 import io
 import os
+import sys
 import tempfile
 import threading
 import weakref
@@ -71,6 +71,14 @@ class ForkingContext(PlainContext):
     def __init__(self, imports: tuple[str, ...]) -> None:
         super().__init__(get_context("forkserver"))
         self.Process, self.RLock = partial(_process, imports), UnnamedLock
+
+
+def context(imports: tuple[str, ...]) -> PlainContext:
+    """Returns the context for processes that need these modules, which share them where a fork is safe.
+
+    Only on Linux: elsewhere a fork may not use what its system's libraries have begun.
+    """
+    return ForkingContext(imports) if sys.platform == "linux" else PlainContext(get_context("spawn"))
 
 
 class _Start(popen_forkserver.Popen):
@@ -146,5 +154,5 @@ def _server(imports: tuple[str, ...]) -> _Server:
     if imports not in _SERVERS:
         server = _SERVERS.setdefault(imports, _Server())
         server.set_forkserver_preload([*imports])
-        atexit.register(server.stop)
+        util.Finalize(None, server.stop, exitpriority=-1)  # forks end without what atexit knows
     return _SERVERS[imports]

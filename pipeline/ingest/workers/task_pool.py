@@ -1,8 +1,6 @@
 """Runs tasks in processes of their own that may crash, hang or be killed, so that only the task is lost. Torch-free."""
 
-import multiprocessing
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -15,7 +13,7 @@ from pebble import ProcessExpired, ProcessPool
 
 from pipeline.errors import ConfigError, DeviceUnusableError, WorkersError
 from pipeline.ingest.workers import plain_pickle, tasks
-from pipeline.ingest.workers.fork_servers import ForkingContext
+from pipeline.ingest.workers.fork_servers import context
 from pipeline.ingest.workers.shared_memory import Arena, Slot
 from pipeline.meter import Meter
 
@@ -49,14 +47,7 @@ class TaskPool:
         starting: Meter | None = None,
         imports: tuple[str, ...] = ("pipeline.ingest.workers.worker",),
     ) -> None:
-        is_forked = (
-            sys.platform == "linux"
-        )  # elsewhere a fork may not use what its system's libraries have begun
-        self._context: Any = (
-            ForkingContext(imports)
-            if is_forked
-            else plain_pickle.PlainContext(multiprocessing.get_context("spawn"))
-        )
+        self._context = context(imports)
         self._max_workers = max_workers
         self._initializer, self._initargs = initializer, initargs
         self._tasks_per_worker = tasks_per_worker
