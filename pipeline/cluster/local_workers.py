@@ -69,12 +69,6 @@ def count_gpus() -> int:
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
-def _imports(config: Config) -> tuple[str, ...]:
-    """Returns the modules that all workers need, of the model only where pages are sure to need it."""
-    needs_model = is_model_likely(config) and not reads_lines(config)
-    return ("pipeline.cluster.cluster_worker", *(model_modules() if needs_model else ()))
-
-
 class _Process(Peer):
     def __init__(self, slot: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
         calm_threads()  # before torch is imported, for which the processes' server has this one's environment
@@ -82,11 +76,11 @@ class _Process(Peer):
         self._sending = threading.Lock()
         level = logging.getLogger("ocrbatch").getEffectiveLevel()
         environment = {**os.environ} if gpu is None else os.environ | {"CUDA_VISIBLE_DEVICES": gpu}
-        arguments = (other, config, run_id, settings_hash, environment, level)
+        arguments = (other, environment, level, config, run_id, settings_hash)
+        needs_model = is_model_likely(config) and not reads_lines(config)
+        imports = ("pipeline.cluster.cluster_worker", *(model_modules() if needs_model else ()))
         # Not daemonic: workers have processes of their own.
-        self._process = context(_imports(config)).Process(
-            target=_serve, args=arguments, name=f"worker-{slot}"
-        )
+        self._process = context(imports).Process(target=_serve, args=arguments, name=f"worker-{slot}")
         self._process.start()
         other.close()
 
@@ -110,14 +104,7 @@ class _Process(Peer):
         self._process.join(_END_S)
 
 
-def _serve(
-    connection: Connection,
-    config: Config,
-    run_id: int,
-    settings_hash: str,
-    environment: dict[str, str],
-    level: int,
-) -> None:
+def _serve(connection: Connection, environment: dict[str, str], level: int, *reading: Any) -> None:
     # Signals reach the whole group: the worker's own processes would end before the run says so, and pages with them.
     if hasattr(os, "setsid"):
         os.setsid()
@@ -142,7 +129,7 @@ def _serve(
 
     channel = WorkerChannel(send)
     threading.Thread(target=_listen, args=(connection, channel), name="run", daemon=True).start()
-    work(channel, config, run_id, settings_hash)
+    work(channel, *reading)
     connection.close()
 
 
