@@ -34,7 +34,7 @@ BUDGETS = {
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_870, "ocr/model": 340,
     "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_210,
     "ocr/transcript": 2_090, "pipeline": 1_080, "pipeline/api": 450, "pipeline/bench": 2_670,
-    "pipeline/cli": 1_470, "pipeline/cluster": 1_670, "pipeline/config": 1_200, "pipeline/device": 2_910,
+    "pipeline/cli": 1_470, "pipeline/cluster": 1_660, "pipeline/config": 1_200, "pipeline/device": 2_920,
     "pipeline/doctor": 950, "pipeline/documents": 3_440, "pipeline/export": 490, "pipeline/finetune": 410,
     "pipeline/html_report": 450, "pipeline/ingest": 2_800, "pipeline/outcome": 220, "pipeline/plugins": 320,
     "pipeline/readers": 460, "pipeline/reports": 1_150, "pipeline/rereading": 420, "pipeline/run": 1_710,

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from pipeline.config.schema import Config
-from pipeline.device.startup.loading import is_sure_to_read, num_replicas
+from pipeline.device.startup.loading import count_gpus, is_sure_to_read, num_replicas
 from pipeline.device.threads.preload import import_ahead
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def backend(config: Config) -> "WorkerBackend | None":
     replicas = num_replicas(config)
     if replicas == 1 and cluster.workers in (None, 1):
         return None
-    from pipeline.cluster.local_workers import LocalWorkers, count_gpus
+    from pipeline.cluster.local_workers import LocalWorkers
 
     num_gpus = 0 if config.device == "cpu" or cluster.workers in (None, 1) else count_gpus()
     size = max(1, num_gpus) if cluster.workers == "auto" else int(cluster.workers or 1)

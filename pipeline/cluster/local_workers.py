@@ -62,13 +62,6 @@ def shared_out(config: Config, num_workers: int, cpus: int | None = None, replic
     return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster, "run": run})
 
 
-def count_gpus() -> int:
-    """Returns the number of GPUs that this process may use."""
-    import torch
-
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0
-
-
 class _Process(Peer):
     def __init__(self, slot: int, config: Config, run_id: int, settings_hash: str, gpu: str | None) -> None:
         calm_threads()  # before torch is imported, for which the processes' server has this one's environment

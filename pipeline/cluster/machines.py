@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.cluster.ray_workers import connected
 from pipeline.config.schema import Config, completed, models_sha256
+from pipeline.device.startup.loading import count_gpus
 from pipeline.errors import is_explained
 from pipeline.run.versions import versions
 from storage.strings.urls import is_url
@@ -65,8 +66,6 @@ def _answer(ray: Any, reference: Any, node: Any, *, is_done: bool) -> Machine:
 
 def look(config: Config) -> Machine:
     """Returns what this machine has. Raises: what looking at the model raises and is not explained."""
-    from pipeline.cluster.local_workers import count_gpus
-
     faults = list[str]()
     model: str | None = None
     try:

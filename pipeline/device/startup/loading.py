@@ -1,7 +1,7 @@
 """Loads the model onto its device. Imports torch, but only when there is something to read."""
 
 import functools
-import importlib
+import importlib.metadata
 import logging
 import os
 import threading
@@ -266,6 +266,20 @@ def line_gpus(config: Config) -> list[str]:
     from pipeline.device.gpu_meter import visible_gpus
 
     return visible_gpus()[: max(1, available_cpus() // _CPUS_OF_LINE_GPU)]
+
+
+def count_gpus() -> int:
+    """Returns the number of GPUs that this process may use, as the driver says: workers would wait for an import."""
+    if not _may_have_gpu() or importlib.metadata.version("torch").endswith("+cpu"):
+        return 0
+    from pipeline.device.gpu_meter import gpu_bytes, visible_gpus
+
+    names = visible_gpus(known := len(gpu_bytes()))
+    if len({*names}.intersection(map(str, range(known)))) == len(names):
+        return len(names)
+    import torch
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def line_readers(config: Config) -> int:

@@ -1,4 +1,5 @@
 import builtins
+import importlib.metadata
 import logging
 import os
 import subprocess
@@ -21,6 +22,7 @@ from pipeline.device.startup import loading
 from pipeline.device.startup.loading import (
     available_cpus,
     calm_threads,
+    count_gpus,
     line_gpus,
     line_readers,
     load_model,
@@ -337,3 +339,30 @@ def test_beside_a_gpu_more_pages_are_read_again_at_once(monkeypatch: pytest.Monk
     assert (rereadings(config, "cpu"), rereadings(config, "cuda")) == (8, 128)
     assert rereadings(Config.model_validate({"run": {"inflight_mb": 64}}), "cuda") == 8
     assert rereadings(Config.model_validate({"render": {"workers": 1}}), "cpu") == DECODE_SLOTS["cpu"]
+
+
+@pytest.mark.parametrize(
+    ("visible", "build", "expected"),
+    [
+        (None, "cu130", 4),
+        ("0,2", "cu130", 2),
+        (None, "cpu", 0),
+        ("GPU-1f", "cu130", None),
+        ("0,7", "cu130", None),
+    ],
+)
+def test_gpus_are_counted_without_torch_where_the_driver_knows_them(
+    visible: str | None, build: str, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
+    monkeypatch.setattr(gpu_meter, "gpu_bytes", lambda: [80 << 30] * 4)
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: f"2.11.0+{build}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setitem(sys.modules, "torch", None)  # importing it fails
+    if expected is None:
+        with pytest.raises(ImportError):
+            count_gpus()
+    else:
+        assert count_gpus() == expected
