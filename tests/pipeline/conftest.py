@@ -1,12 +1,16 @@
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
 
 from pipeline.config import sources
 from pipeline.config.schema import Config
+from pipeline.reports.summary import RunSummary
 from tests.pipeline.checkpoints import READS_TEXT, save_reader
+from tests.pipeline.runs import changed, run_quietly
 
 MakePdf = Callable[[Path, Sequence[str]], Path]
 
@@ -50,3 +54,29 @@ def config(docs: Path, database: str, reader: Path) -> Config:
     """Everything in docs is read by the tiny reader into the database."""
     values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(reader)}
     return sources.load(None, READS_TEXT, [("test", values)])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Documents in a folder, and the configuration with which the tiny reader reads them."""
+
+    docs: Path
+    config: Config
+    make_pdf: MakePdf
+
+    @property
+    def database(self) -> str:
+        return self.config.store.database
+
+    def pdf(self, name: str, texts: Sequence[str]) -> Path:
+        """Writes a PDF into the folder, as make_pdf does."""
+        return self.make_pdf(self.docs / name, texts)
+
+    def run(self, **sections: dict[str, Any]) -> RunSummary:
+        """Reads them. sections: changed keys of the configuration."""
+        return run_quietly(changed(self.config, **sections))
+
+
+@pytest.fixture
+def batch(docs: Path, config: Config, make_pdf: MakePdf) -> Batch:
+    return Batch(docs=docs, config=config, make_pdf=make_pdf)

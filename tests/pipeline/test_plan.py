@@ -18,7 +18,7 @@ from pipeline.reports.plan_lines import Plan
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import Pace, pace
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch, MakePdf
 from tests.pipeline.run.test_runner_walk import Server
 from tests.pipeline.runs import changed, run_quietly
 
@@ -63,26 +63,24 @@ def test_a_plan_counts_what_the_run_then_reads_and_makes_no_database(mixed: Path
 
 
 @pytest.mark.slow
-def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, config: Config, make_pdf: MakePdf) -> None:
-    summary = run_quietly(config)
-    make_pdf(mixed / "new.pdf", ["four", "five"])
-    found = plan(config, Stop())
+def test_what_was_read_is_done_and_gives_the_estimate(mixed: Path, batch: Batch) -> None:
+    summary = batch.run()
+    batch.pdf(mixed / "new.pdf", ["four", "five"])
+    found = plan(batch.config, Stop())
     assert not found.is_new
     assert (found.num_done_before, found.num_to_read, found.kinds) == (5, 2, {"digital": 2})
     assert found.pace is not None
     assert found.pace.num_pages == 5
     assert found.estimated_s == pytest.approx(2 / 5 * summary.wall_s, rel=0.3)
-    assert plan(changed(config, run={"force": True}), Stop()).num_to_read == 7
+    assert plan(changed(batch.config, run={"force": True}), Stop()).num_to_read == 7
 
 
 @pytest.mark.slow
-def test_pages_that_need_no_reading_are_told_and_take_no_time(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    run_quietly(changed(config, ingest={"paths": [str(make_pdf(docs / "first.pdf", ["one", "two"]))]}))
-    shutil.copy(SAMPLES / "report.pdf", docs)
-    shutil.copy(SAMPLES / "scanned.pdf", docs)
-    taking = config.model_copy(update={"text_layer": "prefer"})
+def test_pages_that_need_no_reading_are_told_and_take_no_time(batch: Batch) -> None:
+    batch.run(ingest={"paths": [str(batch.pdf("first.pdf", ["one", "two"]))]})
+    shutil.copy(SAMPLES / "report.pdf", batch.docs)
+    shutil.copy(SAMPLES / "scanned.pdf", batch.docs)
+    taking = batch.config.model_copy(update={"text_layer": "prefer"})
     found = plan(taking, Stop())
     assert found.kinds == {"embedded": 5, "scanned": 2}
     printed = found.to_json()
@@ -93,23 +91,23 @@ def test_pages_that_need_no_reading_are_told_and_take_no_time(
     assert found.estimated_s == pytest.approx(2 * found.pace.seconds_per_page)
     summary = run_quietly(taking)
     assert (summary.num_unread, summary.pages["embedded"], summary.num_pages) == (5, 5, 7)
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         again = pace(db, "other settings", db.conn.execute("SELECT weights_sha256 FROM runs").fetchone()[0])
     assert again is not None
     assert again.num_pages == 4, "two of the first run, and the scans"
 
 
 @pytest.mark.slow
-def test_nothing_but_layers_needs_no_model(docs: Path, config: Config) -> None:
-    shutil.copy(SAMPLES / "report.pdf", docs)
-    found = plan(config.model_copy(update={"text_layer": "prefer"}), Stop())
+def test_nothing_but_layers_needs_no_model(batch: Batch) -> None:
+    shutil.copy(SAMPLES / "report.pdf", batch.docs)
+    found = plan(batch.config.model_copy(update={"text_layer": "prefer"}), Stop())
     assert "time: a fraction of a second a page, without a model" in found.lines()
 
 
 @pytest.mark.slow
-def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 1})
+def test_pages_that_are_set_aside_are_not_planned(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
+    short = changed(batch.config, decode={"max_tokens": 80}, store={"attempt_limit": 1})
     run_quietly(short)
     found = plan(short, Stop())
     assert (found.num_given_up, found.num_kept, found.num_to_read) == (1, 0, 0)
@@ -118,31 +116,27 @@ def test_pages_that_are_set_aside_are_not_planned(docs: Path, config: Config, ma
 
 
 @pytest.mark.slow
-def test_selection_and_limits_count_as_in_the_run(docs: Path, config: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
-    found = plan(changed(config, ingest={"pages": "2-", "max_pages_per_document": 1}), Stop())
+def test_selection_and_limits_count_as_in_the_run(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one", "two", "three", "four"])
+    found = plan(changed(batch.config, ingest={"pages": "2-", "max_pages_per_document": 1}), Stop())
     assert (found.num_found, found.num_to_read, found.num_left_out) == (4, 1, 2)
 
 
-def test_a_plan_can_be_stopped_and_needs_something_to_read(
-    docs: Path, config: Config, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+def test_a_plan_can_be_stopped_and_needs_something_to_read(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
     stop = Stop()
     stop.request("SIGTERM")
     with pytest.raises(StopRequest):
-        plan(config, stop)
+        plan(batch.config, stop)
     with pytest.raises(ConfigError):
-        plan(changed(config, ingest={"paths": []}), Stop())
+        plan(changed(batch.config, ingest={"paths": []}), Stop())
 
 
-def test_a_stop_does_not_wait_for_a_folder_that_hangs(
-    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_does_not_wait_for_a_folder_that_hangs(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = Stop()
-    server = Server(str(make_pdf(docs / "a.pdf", ["one"])), stop=stop)
+    server = Server(str(batch.pdf("a.pdf", ["one"])), stop=stop)
     monkeypatch.setattr(module, "walk", server.walk)
-    assert_stops_soon(config, stop, server)
+    assert_stops_soon(batch.config, stop, server)
 
 
 def test_a_stop_does_not_wait_for_a_path_that_cannot_even_be_looked_at(
@@ -164,12 +158,10 @@ def assert_stops_soon(config: Config, stop: Stop, server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_the_pace_is_of_these_settings_or_else_of_this_model(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
-    run_quietly(config)
-    with closing(open_for_reading(database)) as db:
+def test_the_pace_is_of_these_settings_or_else_of_this_model(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one", "two"])
+    batch.run()
+    with closing(open_for_reading(batch.database)) as db:
         settings, weights = db.conn.execute("SELECT settings_hash, weights_sha256 FROM runs").fetchone()
         exact = pace(db, settings, weights)
         assert exact is not None

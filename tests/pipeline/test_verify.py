@@ -16,8 +16,8 @@ from pipeline.verify import Verification, last_config, verify
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from storage.records.store import Store
-from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import changed, run_quietly
+from tests.pipeline.conftest import Batch, MakePdf
+from tests.pipeline.runs import run_quietly
 from tests.storage.sample_records import a_file, a_run
 
 
@@ -61,15 +61,15 @@ def test_what_a_run_stored_holds(read: str, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.slow
-def test_changed_and_vanished_files_are_no_fault(read: str, docs: Path, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["other", "pages", "now"])
-    os.unlink(docs / "b.pdf")
+def test_changed_and_vanished_files_are_no_fault(read: str, batch: Batch) -> None:
+    batch.pdf("a.pdf", ["other", "pages", "now"])
+    os.unlink(batch.docs / "b.pdf")
     found = verify(read)
     assert (found.exit_code, found.problems) == (ExitCode.OK, [])
-    assert found.changed == [f"{docs}/a.pdf: changed since it was read; the next run reads it"]
-    assert found.gone == [f"{docs}/b.pdf: not there any more"]
+    assert found.changed == [f"{batch.docs}/a.pdf: changed since it was read; the next run reads it"]
+    assert found.gone == [f"{batch.docs}/b.pdf: not there any more"]
     assert (found.checked["files"], found.checked["pages_in_files"]) == (3, 1)
-    assert f"gone: {docs}/b.pdf: not there any more" in found.lines()
+    assert f"gone: {batch.docs}/b.pdf: not there any more" in found.lines()
 
 
 @pytest.mark.slow
@@ -93,15 +93,15 @@ def test_the_file_has_the_last_word_on_its_pages(read: str, docs: Path) -> None:
 
 @pytest.mark.slow
 def test_a_locked_file_is_counted_with_its_password_or_said_not_to_be(
-    read: str, docs: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+    read: str, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    values = config.model_dump(mode="json")
+    values = batch.config.model_dump(mode="json")
     values["ingest"]["password_env"] = "OCRBATCH_TEST_PASSWORD"
-    locked = pymupdf.open(docs / "locked.pdf")
+    locked = pymupdf.open(batch.docs / "locked.pdf")
     assert locked.needs_pass
     with Store(read) as store, open_for_reading(read) as db:
         run_id = store.start_run(a_run(config=values))
-        path = str(docs / "locked.pdf")
+        path = str(batch.docs / "locked.pdf")
         sql = "SELECT sha256 FROM files f JOIN documents d ON d.id = f.document_id WHERE f.path = ?"
         (sha256,) = db.conn.execute(sql, (path,)).fetchone()
         store.record_file(run_id, a_file(path, sha256, num_pages=1))
@@ -123,25 +123,23 @@ def test_a_configuration_of_another_version_is_done_without(database: str) -> No
 
 
 @pytest.mark.slow
-def test_pages_that_nobody_asked_for_have_their_rows_too(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "", "", ""])
-    run_quietly(changed(config, ingest={"pages": "2-", "max_pages_per_document": 1}))
-    found = verify(database)
+def test_pages_that_nobody_asked_for_have_their_rows_too(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one", "", "", ""])
+    batch.run(ingest={"pages": "2-", "max_pages_per_document": 1})
+    found = verify(batch.database)
     assert (found.problems, found.checked["pages"], found.checked["pages_in_files"]) == ([], 4, 4)
-    with open_for_reading(database) as db:
+    with open_for_reading(batch.database) as db:
         assert (status(db).pages, status(db).left_out_pages) == ({"blank": 1}, 3)
-    run_quietly(config)
-    with open_for_reading(database) as db:
+    batch.run()
+    with open_for_reading(batch.database) as db:
         assert (status(db).pages, status(db).left_out_pages) == ({"ok": 1, "blank": 3}, 0)
 
 
 @pytest.mark.slow
-def test_what_is_wrong_can_be_mended_as_it_says(read: str, docs: Path, config: Config) -> None:
+def test_what_is_wrong_can_be_mended_as_it_says(read: str, batch: Batch) -> None:
     change(read, "UPDATE pages SET status = 'failed'")
     change(read, "DELETE FROM page_search_docsize")
     assert {problem.check for problem in verify(read).problems} == {"pages", "search"}
-    run_quietly(changed(config, run={"force": True}))
+    batch.run(run={"force": True})
     assert main(["vacuum", "--db", read]) == ExitCode.OK
     assert verify(read).problems == []

@@ -20,8 +20,8 @@ from storage.recovery.in_flight import Marker
 from tests.faults.rig import tables
 from tests.faults.rig.launcher import REPOSITORY
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import changed, run_quietly
+from tests.pipeline.conftest import Batch
+from tests.pipeline.runs import changed
 from tests.pipeline.runs import rows as results
 from tests.storage.sample_records import died_with, rows
 
@@ -40,52 +40,44 @@ def nights(config: Config, folder: Path, how: str, page_index: int, most: int = 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forks")
-def test_a_page_that_kills_the_process_is_set_aside_after_some_nights(
-    docs: Path, config: Config, database: str, tmp_path: Path, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", [f"page {index}" for index in range(6)])
+def test_a_page_that_kills_the_process_is_set_aside_after_some_nights(batch: Batch, tmp_path: Path) -> None:
+    batch.pdf("a.pdf", [f"page {index}" for index in range(6)])
     limit = 2
-    codes = nights(changed(config, store={"attempt_limit": limit}), tmp_path, "abort", 2)
+    codes = nights(changed(batch.config, store={"attempt_limit": limit}), tmp_path, "abort", 2)
     # With the others; with those that were in the model with it; and alone, as often as a page is tried.
     assert codes == [-signal.SIGABRT] * (2 + limit) + [ExitCode.INCOMPLETE]
-    found = results(database)
+    found = results(batch.database)
     assert [row["status"] for row in found] == ["ok", "ok", "quarantined", "ok", "ok", "ok"]
     assert {row["text"] for row in found} == {TEXT, None}
     assert found[2]["error"]["category"] == "process_died"
     assert "the process ended while this page alone was being read (run 3)" in found[2]["error"]["message"]
     made = rows(
-        database, "SELECT p.page_index, count(*) FROM attempts a JOIN pages p ON p.id = page_id GROUP BY 1"
+        batch.database,
+        "SELECT p.page_index, count(*) FROM attempts a JOIN pages p ON p.id = page_id GROUP BY 1",
     )
     assert dict(made) == {0: 1, 1: 1, 2: limit, 3: 1, 4: 1, 5: 1}
-    assert rows(database, MARKS) == []
-    assert not tables.faults(Path(database))
-    summary = run_quietly(changed(config, store={"attempt_limit": limit}, run={"retry_failed": True}))
+    assert rows(batch.database, MARKS) == []
+    assert not tables.faults(Path(batch.database))
+    summary = batch.run(store={"attempt_limit": limit}, run={"retry_failed": True})
     assert summary.pages == {"ok": 1}, "nothing is wrong with it any more"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="runs are forks")
-def test_a_process_that_dies_while_the_model_is_loaded_accuses_no_page(
-    docs: Path, config: Config, database: str, tmp_path: Path, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
-    assert nights(changed(config, store={"attempt_limit": 1}), tmp_path, "load", 0, most=1) == [-9]
-    assert rows(database, MARKS) == []
-    assert run_quietly(config).pages == {"ok": 2}
+def test_a_process_that_dies_while_the_model_is_loaded_accuses_no_page(batch: Batch, tmp_path: Path) -> None:
+    batch.pdf("a.pdf", ["one", "two"])
+    assert nights(changed(batch.config, store={"attempt_limit": 1}), tmp_path, "load", 0, most=1) == [-9]
+    assert rows(batch.database, MARKS) == []
+    assert batch.run().pages == {"ok": 2}
 
 
 def test_pages_that_were_being_read_when_a_run_died_come_last_and_lose_nothing(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {index}" for index in range(5)])
-    assert run_quietly(config).pages == {"ok": 5}
-    ((sha256,),) = rows(database, "SELECT sha256 FROM documents")
+    batch.pdf("a.pdf", [f"page {index}" for index in range(5)])
+    assert batch.run().pages == {"ok": 5}
+    ((sha256,),) = rows(batch.database, "SELECT sha256 FROM documents")
     for indices in [(0, 1), (1, 2), (1, 2)]:
-        died_with(database, sha256, indices)
+        died_with(batch.database, sha256, indices)
     order: list[int] = []
     marked: list[tuple[list[int], bool]] = []
     begin_pages = Marker.begin_pages
@@ -100,21 +92,19 @@ def test_pages_that_were_being_read_when_a_run_died_come_last_and_lose_nothing(
 
     monkeypatch.setattr(Marker, "begin_pages", begin)
     caplog.set_level(logging.WARNING, logger="ocrbatch")
-    summary = run(changed(config, run={"force": True}), Told(), Stop())
+    summary = run(changed(batch.config, run={"force": True}), Told(), Stop())
     assert summary.pages == {"ok": 5}
     assert order == [3, 4, 0, 2, 1]
     assert [lot for lot in marked if lot[1]] == [([2], True), ([1], True)]
     assert sorted(index for lot, alone in marked for index in lot if not alone) == [0, 3, 4]
     assert "3 pages were being read when an earlier run" in caplog.text
     assert "2 of them one by one" in caplog.text
-    assert rows(database, MARKS) == []
+    assert rows(batch.database, MARKS) == []
 
 
-def test_only_pages_that_the_model_is_given_are_marked(
-    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "", "three"])
-    (docs / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+def test_only_pages_that_the_model_is_given_are_marked(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("a.pdf", ["one", "", "three"])
+    (batch.docs / "b.png").write_bytes(b"\x89PNG\r\n\x1a\n")
     marked: list[int] = []
     begin_pages = Marker.begin_pages
 
@@ -123,5 +113,5 @@ def test_only_pages_that_the_model_is_given_are_marked(
         begin_pages(self, run_id, pages, alone=alone)
 
     monkeypatch.setattr(Marker, "begin_pages", begin)
-    assert run_quietly(config).pages == {"ok": 2, "blank": 1}
+    assert batch.run().pages == {"ok": 2, "blank": 1}
     assert sorted(marked) == [0, 2]

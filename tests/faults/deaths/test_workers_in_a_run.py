@@ -13,7 +13,7 @@ from pipeline.ingest.workers.pool import WorkerPool
 from storage.database import open_for_reading
 from tests.faults.deaths import hostile_tasks
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, rows, run_quietly
 
 # How each failure is reported. That a worker left in peace is noticed when the page's time is over.
@@ -43,19 +43,17 @@ def hostile(config: Config, monkeypatch: pytest.MonkeyPatch) -> Config:
     return changed(config, render={"workers": 2})
 
 
-def test_each_fate_costs_its_page_and_no_other(
-    docs: Path, hostile: Config, database: str, make_pdf: MakePdf
-) -> None:
+def test_each_fate_costs_its_page_and_no_other(batch: Batch, hostile: Config) -> None:
     for number, fate in enumerate(hostile_tasks.FATES):
-        make_pdf(docs / f"{number}-{fate}.pdf", [fate])
-        make_pdf(docs / f"{number}-good.pdf", [f"good {number}", f"and good {number}"])
+        batch.pdf(f"{number}-{fate}.pdf", [fate])
+        batch.pdf(f"{number}-good.pdf", [f"good {number}", f"and good {number}"])
     assert set(hostile_tasks.FATES) == set(CATEGORIES)
 
     summary = run_quietly(hostile)
 
     assert summary.pages == {"ok": 2 * len(CATEGORIES), "failed": len(CATEGORIES)}
     assert summary.exit_code == ExitCode.INCOMPLETE
-    for row in rows(database):
+    for row in rows(batch.database):
         fate = Path(row["path"]).stem.rpartition("-")[2]
         if fate == "good":
             assert (row["status"], row["text"]) == ("ok", TEXT)
@@ -64,18 +62,16 @@ def test_each_fate_costs_its_page_and_no_other(
             assert row["error"]["message"], row
 
 
-def test_each_fate_of_a_look_costs_its_file_and_no_other(
-    docs: Path, hostile: Config, database: str, make_pdf: MakePdf
-) -> None:
+def test_each_fate_of_a_look_costs_its_file_and_no_other(batch: Batch, hostile: Config) -> None:
     for fate in hostile_tasks.FATES:
-        make_pdf(docs / f"probe-{fate}.pdf", [fate])
-    make_pdf(docs / "good.pdf", ["good", "and good"])
+        batch.pdf(f"probe-{fate}.pdf", [fate])
+    batch.pdf("good.pdf", ["good", "and good"])
 
     summary = run_quietly(hostile)
 
     assert summary.pages == {"ok": 2}
     assert summary.documents == {"ok": 1, "broken": len(CATEGORIES)}
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         reasons = dict(db.conn.execute("SELECT path, reason FROM files WHERE status = 'broken'").fetchall())
     assert len(reasons) == len(CATEGORIES)
     assert all(reason.startswith("inspecting the file ") for reason in reasons.values()), reasons

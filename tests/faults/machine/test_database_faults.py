@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.config.schema import Config
 from pipeline.errors import ExitCode, exit_code
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
@@ -25,7 +24,7 @@ from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records import store
 from tests.faults.rig import tables
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, read_slowly, rows, run_quietly
 
 _HOLD = """
@@ -67,24 +66,22 @@ def _num_sqlite_pages(database: str) -> int:
         return int(db.execute("PRAGMA page_count").fetchone()[0])
 
 
-def test_a_database_that_is_busy_for_a_while_is_waited_for(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    run_quietly(config)
-    make_pdf(docs / "a.pdf", ["one", "two"])
-    with _held(database) as holder:
+def test_a_database_that_is_busy_for_a_while_is_waited_for(batch: Batch) -> None:
+    batch.run()
+    batch.pdf("a.pdf", ["one", "two"])
+    with _held(batch.database) as holder:
         timer = threading.Timer(1.0, holder.kill)
         timer.start()
         began = time.monotonic()
-        assert run_quietly(config).pages == {"ok": 2}
+        assert batch.run().pages == {"ok": 2}
         assert time.monotonic() - began >= 0.9
         timer.join()
 
 
 def test_a_database_that_stays_busy_ends_the_run_and_costs_no_page(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(12)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(12)])
     wait_s = 0.3
     monkeypatch.setattr(storage_database, "BUSY_TIMEOUT_S", wait_s)
     read_slowly(monkeypatch, 0.02)
@@ -96,37 +93,37 @@ def test_a_database_that_stays_busy_ends_the_run_and_costs_no_page(
             def page_done(self, result: PageResult) -> None:
                 self.num_done += 1
                 if self.num_done == 1:
-                    stack.enter_context(_held(database))
+                    stack.enter_context(_held(batch.database))
 
         progress = BusyAfterOne()
         with pytest.raises(DatabaseBusyError, match=r"another program has held the database") as caught:
-            run(config, progress, Stop())  # while the database is still held
+            run(batch.config, progress, Stop())  # while the database is still held
     assert exit_code(caught.value) == ExitCode.BUSY
-    assert not tables.faults(Path(database))
-    stored = [row["text"] for row in rows(database) if row["status"] == "ok"]
+    assert not tables.faults(Path(batch.database))
+    stored = [row["text"] for row in rows(batch.database) if row["status"] == "ok"]
     assert len(stored) >= progress.num_done
-    assert run_quietly(config).pages == {"ok": 12 - len(stored)}
-    assert [row["text"] for row in rows(database)] == [TEXT] * 12
+    assert batch.run().pages == {"ok": 12 - len(stored)}
+    assert [row["text"] for row in rows(batch.database)] == [TEXT] * 12
 
 
 @pytest.mark.parametrize("room", [0, 3])
 def test_a_full_disk_ends_the_run_and_costs_no_page(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, room: int
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    run_quietly(config)
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(20)])
+    batch.run()
+    batch.pdf("a.pdf", [f"page {number}" for number in range(20)])
     with monkeypatch.context() as patch:
-        _limit_pages(patch, _num_sqlite_pages(database) + room)
+        _limit_pages(patch, _num_sqlite_pages(batch.database) + room)
         with pytest.raises(
             DatabaseAccessError, match=r"the disk is full; free space and run again"
         ) as caught:
-            run_quietly(changed(config, decode={"batch_size": 1}))
+            batch.run(decode={"batch_size": 1})
     assert exit_code(caught.value) == ExitCode.FATAL
-    assert not tables.faults(Path(database))
-    num_done = tables.num_finished(Path(database))
-    assert run_quietly(config).pages == {"ok": 20 - num_done}
-    assert [row["text"] for row in rows(database)] == [TEXT] * 20
-    assert not tables.faults(Path(database))
+    assert not tables.faults(Path(batch.database))
+    num_done = tables.num_finished(Path(batch.database))
+    assert batch.run().pages == {"ok": 20 - num_done}
+    assert [row["text"] for row in rows(batch.database)] == [TEXT] * 20
+    assert not tables.faults(Path(batch.database))
 
 
 @pytest.fixture
@@ -145,13 +142,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=True)
 
 
-def test_a_file_system_without_room_ends_the_run_and_costs_no_page(
-    docs: Path, config: Config, small_disk: Path, make_pdf: MakePdf
-) -> None:
+def test_a_file_system_without_room_ends_the_run_and_costs_no_page(batch: Batch, small_disk: Path) -> None:
     database = small_disk / "results.db"
-    on_it = changed(config, store={"database": str(database)})
+    on_it = changed(batch.config, store={"database": str(database)})
     run_quietly(on_it)
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(20)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(20)])
     ballast = small_disk / "ballast"
     with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:

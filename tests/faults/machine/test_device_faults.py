@@ -12,7 +12,6 @@ import torch
 
 from encoders.graphs.manager import EncoderGraphManager
 from ocr.decoding.gpu.forward.steps import DeviceSteps
-from pipeline.config.schema import Config
 from pipeline.device import open_models, sizes
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.threads import encoder_thread
@@ -22,7 +21,7 @@ from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.faults.rig import tables
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, encode_together, rows, run_quietly
 
 NO_MEMORY = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has 1.00 GiB free.")
@@ -61,76 +60,60 @@ def attempts_by_status(database: str) -> tuple[int, int]:
 
 @pytest.mark.parametrize(("place", "together"), [("encoder", 1), ("encoder", 5), ("decoder", 5)])
 def test_memory_that_is_short_once_costs_no_page(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
-    together: int,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, place: str, together: int
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(5)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(5)])
     encode_together(monkeypatch, together)
     raised = _fail(monkeypatch, PLACES[place], NO_MEMORY, 1)
-    assert run_quietly(config).pages == {"ok": 5}
+    assert batch.run().pages == {"ok": 5}
     assert raised() == 1
-    assert [row["text"] for row in rows(database)] == [TEXT] * 5
+    assert [row["text"] for row in rows(batch.database)] == [TEXT] * 5
 
 
 @pytest.mark.parametrize("place", ["encoder", "decoder"])
 def test_memory_that_never_suffices_fails_each_page_with_a_reason_and_the_next_run_reads_them(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "", "three"])
+    batch.pdf("a.pdf", ["one", "two", "", "three"])
     with monkeypatch.context() as patch:
         _fail(patch, PLACES[place], NO_MEMORY, None)
-        summary = run_quietly(config)
+        summary = batch.run()
     assert summary.pages == {"failed": 3, "blank": 1}
     assert summary.exit_code == ExitCode.INCOMPLETE
-    errors = [row["error"] for row in rows(database) if row["error"]]
+    errors = [row["error"] for row in rows(batch.database) if row["error"]]
     assert {error["category"] for error in errors} == {"out_of_memory"}
     assert all("CUDA out of memory" in error["message"] for error in errors)
-    assert run_quietly(config).pages == {"ok": 3}
+    assert batch.run().pages == {"ok": 3}
 
 
 def test_memory_that_does_not_suffice_for_graphs_costs_the_graphs(
-    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
+    batch.pdf("a.pdf", ["one", "two"])
     raised = _fail(monkeypatch, (EncoderGraphManager, "warm_up"), NO_MEMORY, None)
-    assert run_quietly(config).pages == {"ok": 2}
+    assert batch.run().pages == {"ok": 2}
     assert raised() == 1
 
 
 @pytest.mark.parametrize("place", ["encoder", "decoder"])
 def test_a_lost_device_ends_the_run_and_the_next_one_goes_on(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(5)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(5)])
     with monkeypatch.context() as patch:
         _fail(patch, PLACES[place], LOST, None)
         with pytest.raises(DeviceLostError, match="run again to read the others") as caught:
-            run_quietly(config)
+            batch.run()
     assert exit_code(caught.value) == ExitCode.FATAL
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         ended = status(db).runs[0]
     assert (ended.state, ended.exit_code) == ("finished", ExitCode.FATAL)
-    assert not tables.faults(Path(database))
-    done, struck = attempts_by_status(database)
+    assert not tables.faults(Path(batch.database))
+    done, struck = attempts_by_status(batch.database)
     assert struck >= 1, "an attempt each for the pages that were on the device"
     assert ended.num_pages == done + struck
-    assert run_quietly(config).pages == {"ok": 5 - done}
-    assert [row["text"] for row in rows(database)] == [TEXT] * 5
+    assert batch.run().pages == {"ok": 5 - done}
+    assert [row["text"] for row in rows(batch.database)] == [TEXT] * 5
 
 
 def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
@@ -160,15 +143,10 @@ def _poison(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
 
 @pytest.mark.parametrize("place", ["encoder", "decoder"])
 def test_a_page_that_takes_the_device_with_it_is_set_aside_after_some_nights(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    place: str,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
-    make_pdf(docs / "a.pdf", ["poison", "two", "three"])
-    nightly = changed(config, store={"attempt_limit": 1}, render={"workers": 1})
+    batch.pdf("a.pdf", ["poison", "two", "three"])
+    nightly = changed(batch.config, store={"attempt_limit": 1}, render={"workers": 1})
     _poison(monkeypatch, place)
     monkeypatch.setitem(sizes.DECODE_SLOTS, "cpu", 1)
     with monkeypatch.context() as patch:
@@ -176,44 +154,44 @@ def test_a_page_that_takes_the_device_with_it_is_set_aside_after_some_nights(
             encode_together(patch, 3)
         with pytest.raises(DeviceLostError):
             run_quietly(nightly)
-    assert attempts_by_status(database) == (0, 1), "the pages that waited cost nothing"
+    assert attempts_by_status(batch.database) == (0, 1), "the pages that waited cost nothing"
     with pytest.raises(DeviceLostError):
         run_quietly(nightly)
-    assert attempts_by_status(database) == (2, 2), "the page that may be the reason comes last"
-    (found, *others) = rows(database)
+    assert attempts_by_status(batch.database) == (2, 2), "the page that may be the reason comes last"
+    (found, *others) = rows(batch.database)
     assert (found["status"], found["error"]["category"]) == ("quarantined", "device_lost")
     assert found["error"]["stage"] == place.removesuffix("r")
     assert "illegal memory access" in found["error"]["message"]
     assert {row["status"] for row in others} == {"ok"}
     summary = run_quietly(nightly)
     assert (summary.pages, summary.num_given_up) == ({}, 1)
-    assert not tables.faults(Path(database))
+    assert not tables.faults(Path(batch.database))
 
 
 @pytest.mark.parametrize("force", [False, True])
 def test_pages_beside_one_that_takes_the_device_are_not_set_aside_with_it(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch, force: bool
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, force: bool
 ) -> None:
-    make_pdf(docs / "a.pdf", ["poison", "two", "three"])
-    nightly = changed(config, store={"attempt_limit": 1}, render={"workers": 1}, run={"force": force})
+    batch.pdf("a.pdf", ["poison", "two", "three"])
+    nightly = changed(batch.config, store={"attempt_limit": 1}, render={"workers": 1}, run={"force": force})
     _poison(monkeypatch, "encoder")
     with monkeypatch.context() as patch:
         encode_together(patch, 3)
         with pytest.raises(DeviceLostError):
             run_quietly(nightly)
-    assert attempts_by_status(database) == (0, 3), "nobody can tell which of them it was"
+    assert attempts_by_status(batch.database) == (0, 3), "nobody can tell which of them it was"
     with monkeypatch.context() as patch:
         patch.setitem(sizes.ENCODE_PAGES, "cpu", 3)  # they could be read together, but are not
         with pytest.raises(DeviceLostError):
             run_quietly(nightly)
-    assert [row["status"] for row in rows(database)] == ["quarantined", "failed", "failed"]
+    assert [row["status"] for row in rows(batch.database)] == ["quarantined", "failed", "failed"]
     if force:
         with pytest.raises(DeviceLostError):  # again, but after the others
             run_quietly(nightly)
     else:
         assert run_quietly(nightly).pages == {"ok": 2}
-    assert [row["status"] for row in rows(database)] == ["quarantined", "ok", "ok"]
-    assert not tables.faults(Path(database))
+    assert [row["status"] for row in rows(batch.database)] == ["quarantined", "ok", "ok"]
+    assert not tables.faults(Path(batch.database))
 
 
 @pytest.mark.parametrize(
@@ -229,21 +207,14 @@ def test_pages_beside_one_that_takes_the_device_are_not_set_aside_with_it(
     ],
 )
 def test_a_model_that_does_not_fit_the_device_ends_the_run_and_costs_no_attempt(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    error: Exception,
-    kind: type[Exception],
-    remedy: str,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], remedy: str
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
+    batch.pdf("a.pdf", ["one", "two"])
     with monkeypatch.context() as patch:
         _fail(patch, (open_models, "load_model"), error, None)  # type: ignore[arg-type]
         with pytest.raises(kind, match=remedy) as caught:
-            run_quietly(config)
+            batch.run()
     assert exit_code(caught.value) == ExitCode.FATAL
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         assert status(db).pages == {"pending": 2}
-    assert run_quietly(config).pages == {"ok": 2}
+    assert batch.run().pages == {"ok": 2}

@@ -15,7 +15,7 @@ from pipeline.errors import ExitCode, exit_code
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import rows, run_quietly
 
 Weights = dict[str, torch.Tensor]
@@ -73,52 +73,44 @@ def _replace_by_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_damaged_files_end_the_run_with_their_name(
-    docs: Path, config: Config, model: Path, database: str, make_pdf: MakePdf, damage: str
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+def test_damaged_files_end_the_run_with_their_name(batch: Batch, model: Path, damage: str) -> None:
+    batch.pdf("a.pdf", ["one"])
     DAMAGE[damage](model)
     with pytest.raises(CheckpointError, match=r"config\.json|tokenizer\.json|model\.safetensors") as caught:
-        run_quietly(config.model_copy(update={"model": str(model)}))
+        run_quietly(batch.config.model_copy(update={"model": str(model)}))
     assert exit_code(caught.value) == ExitCode.FATAL
-    if Path(database).exists():
-        with closing(open_for_reading(database)) as db:
+    if Path(batch.database).exists():
+        with closing(open_for_reading(batch.database)) as db:
             assert status(db).pages in ({}, {"pending": 1})
-    assert not Path(f"{database}.lock").exists()
+    assert not Path(f"{batch.database}.lock").exists()
 
 
-def test_weights_that_are_no_numbers_fail_each_page_with_a_reason(
-    docs: Path, config: Config, model: Path, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", ""])
+def test_weights_that_are_no_numbers_fail_each_page_with_a_reason(batch: Batch, model: Path) -> None:
+    batch.pdf("a.pdf", ["one", "two", ""])
     _rewrite(model, lambda weights: [tensor.fill_(torch.nan) for tensor in weights.values()])
-    summary = run_quietly(config.model_copy(update={"model": str(model)}))
+    summary = run_quietly(batch.config.model_copy(update={"model": str(model)}))
     assert summary.pages == {"failed": 2, "blank": 1}
     assert summary.exit_code == ExitCode.INCOMPLETE
-    first, second, _ = rows(database)
+    first, second, _ = rows(batch.database)
     for row in (first, second):
         assert row["text"] is None
         assert row["error"] is not None
         assert "not numbers" in row["error"]["message"]
 
 
-def test_weights_of_another_number_format_are_converted(
-    docs: Path, config: Config, model: Path, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+def test_weights_of_another_number_format_are_converted(batch: Batch, model: Path) -> None:
+    batch.pdf("a.pdf", ["one"])
     _rewrite(model, lambda weights: weights.update({name: value.half() for name, value in weights.items()}))
-    assert run_quietly(config.model_copy(update={"model": str(model)})).pages == {"ok": 1}
-    assert rows(database)[0]["text"] == TEXT
+    assert run_quietly(batch.config.model_copy(update={"model": str(model)})).pages == {"ok": 1}
+    assert rows(batch.database)[0]["text"] == TEXT
 
 
-def test_flipped_weights_are_another_model(
-    docs: Path, config: Config, model: Path, database: str, make_pdf: MakePdf
-) -> None:
+def test_flipped_weights_are_another_model(batch: Batch, model: Path) -> None:
     """Nothing shows that they are wrong, but their readings never pass for those of the right ones."""
-    make_pdf(docs / "a.pdf", ["one"])
-    assert run_quietly(config).pages == {"ok": 1}
+    batch.pdf("a.pdf", ["one"])
+    assert batch.run().pages == {"ok": 1}
     data = bytearray((model / "model.safetensors").read_bytes())
     data[-1] ^= 0x01
     (model / "model.safetensors").write_bytes(data)
-    summary = run_quietly(config.model_copy(update={"model": str(model)}))
+    summary = run_quietly(batch.config.model_copy(update={"model": str(model)}))
     assert (summary.num_pages, summary.num_done_before) == (1, 0)

@@ -14,6 +14,7 @@ from pipeline.config.schema import Config, IngestConfig, ingest_settings, render
 from pipeline.errors import ConfigError, ExitCode
 from storage.database import open_for_reading
 from tests.pipeline.checkpoints import TEXT
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, rows, run_quietly
 
 SECRET = "correct horse battery"
@@ -84,25 +85,25 @@ def test_settings_never_show_them() -> None:
 
 @pytest.mark.slow
 def test_an_encrypted_file_is_read_with_its_password_which_is_stored_nowhere(
-    docs: Path, config: Config, database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    batch: Batch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="ocrbatch")
-    lock(docs / "a.pdf")
-    assert run_quietly(config).documents == {"encrypted": 1}
-    with closing(open_for_reading(database)) as db:
+    lock(batch.docs / "a.pdf")
+    assert batch.run().documents == {"encrypted": 1}
+    with closing(open_for_reading(batch.database)) as db:
         (reason,) = db.conn.execute("SELECT reason FROM files").fetchone()
     assert "ingest.password_file" in reason
 
-    wrong = changed(config, ingest={"password_file": secrets(tmp_path, "wrong\nworse")})
+    wrong = changed(batch.config, ingest={"password_file": secrets(tmp_path, "wrong\nworse")})
     summary = run_quietly(wrong)
     assert (summary.documents, summary.exit_code) == ({"encrypted": 1}, ExitCode.INCOMPLETE)
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         (reason,) = db.conn.execute("SELECT reason FROM files").fetchone()
     assert "none of 2 passwords" in reason
 
-    right = changed(config, ingest={"password_file": secrets(tmp_path, f"wrong\n{SECRET}")})
+    right = changed(batch.config, ingest={"password_file": secrets(tmp_path, f"wrong\n{SECRET}")})
     assert run_quietly(right).pages == {"ok": 1}
-    assert [row["text"] for row in rows(database)] == [TEXT]
-    for path in Path(database).parent.glob("results.db*"):
+    assert [row["text"] for row in rows(batch.database)] == [TEXT]
+    for path in Path(batch.database).parent.glob("results.db*"):
         assert SECRET.encode() not in path.read_bytes()
     assert SECRET not in caplog.text

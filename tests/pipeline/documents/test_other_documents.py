@@ -5,11 +5,10 @@ import zipfile
 
 import pytest
 
-from pipeline.config.schema import Config
 from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
-from tests.pipeline.runs import run_quietly
+from tests.pipeline.conftest import Batch
 
 MAIL = b"Received: from mx\r\nFrom: a@example.org\r\nTo: b@example.org\r\nSubject: berths\r\n\r\nGood morning"
 
@@ -73,11 +72,11 @@ def test_nothing_else_is_named(tmp_path, content):
         assert other_document(file) == ""
 
 
-def test_a_run_s_end_says_what_was_not_read_and_what_to_do(docs, config: Config):
+def test_a_run_s_end_says_what_was_not_read_and_what_to_do(batch: Batch) -> None:
     for name in ("a.docx", "b.docx"):
-        (docs / name).write_bytes(KINDS["DOCX"])
-    (docs / "c.txt").write_text("prose")
-    summary = run_quietly(config)
+        (batch.docs / name).write_bytes(KINDS["DOCX"])
+    (batch.docs / "c.txt").write_text("prose")
+    summary = batch.run()
     assert summary.exit_code == 0
     (line,) = [line for line in summary.lines() if "of them" in line]
     assert line.startswith(

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from pipeline.config.schema import Config
 from pipeline.errors import exit_code, is_explained
 from pipeline.reports.progress import Silent
 from pipeline.run.reported_run import reported_run
@@ -17,8 +16,8 @@ from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseAccessError
 from storage.queries.statistics import status
 from storage.records import store
-from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import changed, run_quietly
+from tests.pipeline.conftest import Batch
+from tests.pipeline.runs import changed
 
 
 def limit_growth(monkeypatch: pytest.MonkeyPatch, num_pages: int) -> None:
@@ -36,17 +35,11 @@ def limit_growth(monkeypatch: pytest.MonkeyPatch, num_pages: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("num_pages", [0, 2, 9])
 def test_finished_pages_stay_and_the_next_run_goes_on(
-    num_pages: int,
-    docs: Path,
-    config: Config,
-    database: str,
-    tmp_path: Path,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
+    num_pages: int, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "abcd":
-        make_pdf(docs / f"{name * 200}.pdf", [f"{name} {index}" for index in range(15)])
-    reported = changed(config, run={"summary_file": str(tmp_path / "run.json")})
+        batch.pdf(f"{name * 200}.pdf", [f"{name} {index}" for index in range(15)])
+    reported = changed(batch.config, run={"summary_file": str(tmp_path / "run.json")})
     with monkeypatch.context() as patch:
         limit_growth(patch, num_pages)
         with pytest.raises(DatabaseAccessError, match="the disk is full; free space and run again") as caught:
@@ -57,12 +50,12 @@ def test_finished_pages_stay_and_the_next_run_goes_on(
     assert (found["exit_code"], found["end"]) == (1, "failed")
     assert "disk is full" in found["reason"]
 
-    with closing(sqlite3.connect(database)) as raw:
+    with closing(sqlite3.connect(batch.database)) as raw:
         assert raw.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         before = status(db)
     done = before.pages.get("ok", 0)
     assert done == before.num_attempts == found["pages"].get("ok", 0)
     assert done < 60
-    summary = run_quietly(config)
+    summary = batch.run()
     assert (summary.num_done_before, summary.pages) == (done, {"ok": 60 - done})

@@ -18,6 +18,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from pipeline.config.schema import Config
 from pipeline.device.startup import loading
 from pipeline.errors import ConfigError
+from tests.pipeline.conftest import Batch
 from tests.pipeline.run.test_run_families import config_of
 from tests.pipeline.run.test_run_graphs import CASES, read, save_inputs
 from tests.pipeline.runs import changed, encode_together, run_quietly
@@ -62,13 +63,7 @@ def ranks_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("name", "device"), _RUNS)
 @pytest.mark.parametrize("graphs", ["off", "on"])
 def test_tokens_are_those_of_one_device(
-    name: str,
-    device: str,
-    graphs: str,
-    docs: Path,
-    database: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, device: str, graphs: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[name]
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
@@ -77,7 +72,7 @@ def test_tokens_are_those_of_one_device(
         if graphs == "on":
             capture_that_wins(monkeypatch)
     encode_together(monkeypatch, 5)
-    config = config_for(name, device, docs, database, tmp_path)
+    config = config_for(name, device, batch.docs, batch.database, tmp_path)
     budgets = case.budgets if graphs == "on" else None
     config = changed(config, encoder={"graphs": graphs, "max_items": 4, "budgets": budgets})
     alone, by_one, _ = read(config, monkeypatch)
@@ -105,8 +100,7 @@ def test_tokens_are_those_of_one_device(
 @pytest.mark.parametrize("device", ["auto", pytest.param("cuda", marks=_GPUS)])
 def test_a_device_that_fails_costs_no_page(
     device: str,
-    docs: Path,
-    database: str,
+    batch: Batch,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -114,10 +108,10 @@ def test_a_device_that_fails_costs_no_page(
     if device == "auto":
         ranks_on_the_cpu(monkeypatch)
     encode_together(monkeypatch, 7)
-    config = config_for("Qwen3-VL", device, docs, database, tmp_path)
+    config = config_for("Qwen3-VL", device, batch.docs, batch.database, tmp_path)
     # With a second video, each device gets pages and then videos.
     first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(12)]
-    first.save(docs / "more.gif", save_all=True, append_images=rest)
+    first.save(batch.docs / "more.gif", save_all=True, append_images=rest)
     expected, _, _ = read(config, monkeypatch)
     encode, calls = EncoderGraphManager.encode, []
 
@@ -154,9 +148,9 @@ def test_what_cannot_act_is_refused_by_name(settings: dict[str, Any], message: s
         run_quietly(Config.model_validate(sections))
 
 
-def test_more_devices_than_there_are_are_refused(docs: Path, database: str, tmp_path: Path) -> None:
+def test_more_devices_than_there_are_are_refused(batch: Batch, tmp_path: Path) -> None:
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    config = config_for("Qwen3-VL", "auto", docs, database, tmp_path)
+    config = config_for("Qwen3-VL", "auto", batch.docs, batch.database, tmp_path)
     with pytest.raises(
         ConfigError, match=rf"encoder_parallel: 99: .* {there} GPUs here; set at most that many"
     ):
@@ -164,13 +158,15 @@ def test_more_devices_than_there_are_are_refused(docs: Path, database: str, tmp_
 
 
 def test_an_encoder_that_takes_whole_pages_says_so(
-    docs: Path, database: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    batch: Batch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     from tests.pipeline.run.test_run_families import published
 
-    Image.effect_noise((90, 60), 90).save(docs / "a.png")
+    Image.effect_noise((90, 60), 90).save(batch.docs / "a.png")
     model = published("granite_docling")(tmp_path / "model")
-    config = changed(config_of(model, docs, database, device="auto"), cluster={"encoder_parallel": 2})
+    config = changed(
+        config_of(model, batch.docs, batch.database, device="auto"), cluster={"encoder_parallel": 2}
+    )
     with caplog.at_level(logging.WARNING):
         assert not run_quietly(config).pages["failed"]
     assert "cluster.encoder_parallel: 2 has no effect: this model's encoder takes whole pages" in caplog.text

@@ -26,7 +26,7 @@ from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.published import tiny_published
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch, MakePdf
 from tests.pipeline.runs import changed, rows, run_quietly
 
 
@@ -89,11 +89,11 @@ def test_pages_in_doubt_go_to_the_other_model(
 
 
 def test_a_model_that_no_page_needs_is_never_loaded(
-    docs: Path, config: Config, reader: Path, other: Path, loaded: list[str], make_pdf: MakePdf
+    batch: Batch, reader: Path, other: Path, loaded: list[str]
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", ""])
+    batch.pdf("a.pdf", ["one", ""])
     rung = {"name": "large", "model": str(other), "below": 0.0}
-    summary = run_quietly(ladder(config, rung, below=0.0, max_tokens=120))
+    summary = run_quietly(ladder(batch.config, rung, below=0.0, max_tokens=120))
     assert summary.pages == {"ok": 1, "blank": 1}
     assert loaded == [str(reader)]
     assert not any("too:" in line for line in summary.lines())
@@ -110,31 +110,27 @@ def test_another_models_files_decide_whether_pages_were_read(
     assert sum(run_quietly(config).pages.values()) == 1
 
 
-def test_a_model_that_cannot_be_loaded_ends_the_run_by_its_name(
-    docs: Path, config: Config, database: str, other: Path
-) -> None:
-    noise(docs, "a.png", 1)
+def test_a_model_that_cannot_be_loaded_ends_the_run_by_its_name(batch: Batch, other: Path) -> None:
+    noise(batch.docs, "a.png", 1)
     (other / "model.safetensors").write_bytes(b"nothing")
     with pytest.raises(Exception, match="other"):
-        run_quietly(ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0))
-    assert len(rows(database)) == 1, "its first reading is kept"
+        run_quietly(ladder(batch.config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0))
+    assert len(rows(batch.database)) == 1, "its first reading is kept"
 
 
-def test_the_shipped_reader_reads_everything_first(
-    docs: Path, database: str, other: Path, loaded: list[str]
-) -> None:
+def test_the_shipped_reader_reads_everything_first(batch: Batch, other: Path, loaded: list[str]) -> None:
     """Without loading its page model: lines are read in processes, and what is in doubt goes to the other model."""
     samples = Path(__file__).parents[2] / "samples"
-    (docs / "letter.png").write_bytes((samples / "letter.png").read_bytes())
-    noise(docs, "noise.png", 3)
+    (batch.docs / "letter.png").write_bytes((samples / "letter.png").read_bytes())
+    noise(batch.docs, "noise.png", 3)
     values = {
-        "ingest": {"paths": [str(docs)]},
-        "store": {"database": database},
+        "ingest": {"paths": [str(batch.docs)]},
+        "store": {"database": batch.database},
         "decode": {"max_tokens": 300},
         "ladder": {"below": 0.5, "rungs": [{"name": "large", "model": str(other)}]},
     }
     run_quietly(sources.load(None, ["device=cpu", "threads=1", "words=off"], [("test", values)]))
-    found = {Path(row["path"]).name: row for row in rows(database)}
+    found = {Path(row["path"]).name: row for row in rows(batch.database)}
     assert (found["letter.png"]["status"], found["letter.png"]["rung"]) == ("ok", None)
     assert "lines" in found["letter.png"]["timings"]
     assert loaded in ([], [str(other)]), "never the shipped page model"
@@ -179,9 +175,9 @@ def mixed(docs: Path, make_pdf: MakePdf) -> None:
 
 
 def test_in_turn_as_side_by_side_with_one_model_in_memory(
-    docs: Path, config: Config, tmp_path: Path, other: Path, make_pdf: MakePdf, alive: list[int]
+    batch: Batch, tmp_path: Path, other: Path, alive: list[int]
 ) -> None:
-    mixed(docs, make_pdf)
+    mixed(batch.docs, batch.pdf)
     rungs: list[dict[str, Any]] = [
         {"name": "mode", "mode": "small"},
         {"name": "large", "model": str(other), "below": 1.0},
@@ -191,7 +187,7 @@ def test_in_turn_as_side_by_side_with_one_model_in_memory(
     found, summaries, counts = {}, {}, {}
     for memory in ("side_by_side", "in_turn"):
         database = str(tmp_path / f"{memory}.db")
-        asked = changed(ladder(config, *rungs, memory=memory), store={"database": database})
+        asked = changed(ladder(batch.config, *rungs, memory=memory), store={"database": database})
         alive.clear()
         summaries[memory] = run_quietly(asked)
         found[memory], counts[memory] = attempts_of(database), list(alive)
@@ -205,13 +201,15 @@ def test_in_turn_as_side_by_side_with_one_model_in_memory(
 
 
 def test_more_pages_wait_than_may_be_read_again_at_once(
-    docs: Path, config: Config, database: str, other: Path, loaded: list[str], reader: Path
+    batch: Batch, other: Path, loaded: list[str], reader: Path
 ) -> None:
     for seed in range(12):
-        noise(docs, f"{seed}.png", seed)
+        noise(batch.docs, f"{seed}.png", seed)
     rung = {"name": "large", "model": str(other), "below": 1.0}
     asked = changed(
-        ladder(config, rung, below=0.0, memory="in_turn"), render={"workers": 1}, run={"inflight_mb": 16}
+        ladder(batch.config, rung, below=0.0, memory="in_turn"),
+        render={"workers": 1},
+        run={"inflight_mb": 16},
     )
     assert run_quietly(asked).sent_up == {str(other): 12}
     assert loaded == [str(reader), str(other)]
@@ -247,33 +245,33 @@ run_quietly(Config.model_validate_json(sys.argv[1]))
 """
 
 
-def test_a_kill_between_two_models_loses_nothing(
-    docs: Path, config: Config, tmp_path: Path, database: str, other: Path, make_pdf: MakePdf
-) -> None:
-    mixed(docs, make_pdf)
+def test_a_kill_between_two_models_loses_nothing(batch: Batch, tmp_path: Path, other: Path) -> None:
+    mixed(batch.docs, batch.pdf)
     rung = {"name": "large", "model": str(other), "below": 1.0}
-    asked = ladder(config, rung, below=0.0, memory="in_turn")
+    asked = ladder(batch.config, rung, below=0.0, memory="in_turn")
     whole = str(tmp_path / "whole.db")
     run_quietly(changed(asked, store={"database": whole}))
     arguments = [sys.executable, "-c", _KILLED, asked.model_dump_json(), asked.model]
     assert subprocess.run(arguments, timeout=600, check=False, capture_output=True).returncode == 9
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         texts = db.execute("SELECT count(*) FROM attempts WHERE text <> '' AND rung IS NULL").fetchone()[0]
         assert texts >= 3, "the first readings are kept"
         marks = db.execute("SELECT count(*) FROM in_flight").fetchone()[0]
         assert marks <= 1, "pages that waited were in no model: they are not to blame"
     summary = run_quietly(asked)
     assert summary.sent_up[str(other)] >= 3
-    assert attempts_of(database) == attempts_of(whole)
+    assert attempts_of(batch.database) == attempts_of(whole)
     assert not run_quietly(asked).sent_up or any(row[2] == "truncated" for row in attempts_of(whole))
 
 
 def test_a_stop_between_two_models_is_gone_on_from(
-    docs: Path, config: Config, database: str, other: Path, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noise(docs, "a.png", 1)
-    noise(docs, "b.png", 2)
-    asked = ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="in_turn")
+    noise(batch.docs, "a.png", 1)
+    noise(batch.docs, "b.png", 2)
+    asked = ladder(
+        batch.config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="in_turn"
+    )
     stop, start = Stop(), PageReader.start
 
     def started(self: PageReader) -> None:
@@ -286,7 +284,7 @@ def test_a_stop_between_two_models_is_gone_on_from(
         summary = runner.run(asked, Silent(), stop)
     assert summary.stopped
     assert not summary.sent_up
-    assert len(rows(database)) == 2, "the first readings are kept"
+    assert len(rows(batch.database)) == 2, "the first readings are kept"
     assert run_quietly(asked).sent_up == {str(other): 2}
 
 

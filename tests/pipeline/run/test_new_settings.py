@@ -1,7 +1,6 @@
 """Whole runs after an update, with which a page that was read before cannot be read any more."""
 
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -14,7 +13,7 @@ from pipeline.verify import verify
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, rows, run_quietly
 
 
@@ -24,17 +23,17 @@ def no_model(config: Config) -> None:
 
 @pytest.mark.slow
 def test_the_text_stays_until_the_new_settings_read_the_page(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    assert run_quietly(config).pages == {"ok": 1}
+    batch.pdf("a.pdf", ["one"])
+    assert batch.run().pages == {"ok": 1}
     rules = {"store": {"attempt_limit": 2}, "ladder": {"rungs": []}}
-    new = changed(config, decode={"max_tokens": config.decode.max_tokens + 1}, **rules)
-    cut = changed(config, decode={"max_tokens": 2}, **rules)
+    new = changed(batch.config, decode={"max_tokens": batch.config.decode.max_tokens + 1}, **rules)
+    cut = changed(batch.config, decode={"max_tokens": 2}, **rules)
     for _ in range(2):
         summary = run_quietly(cut)
         assert (summary.pages, summary.exit_code) == ({"truncated": 1}, ExitCode.INCOMPLETE)
-        assert [(row["status"], row["text"]) for row in rows(database)] == [("ok", TEXT)]
+        assert [(row["status"], row["text"]) for row in rows(batch.database)] == [("ok", TEXT)]
     with monkeypatch.context() as patch:
         patch.setattr(open_models, "load_model", no_model)
         summary = run_quietly(cut)
@@ -44,11 +43,11 @@ def test_the_text_stays_until_the_new_settings_read_the_page(
     assert (planned.num_kept, planned.num_given_up, planned.num_to_read) == (1, 0, 0)
     assert "pages kept as read with other settings: 1" in planned.lines()
     assert plan(changed(cut, run={"retry_failed": True}), Stop()).num_to_read == 1
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         found = status(db)
     assert (found.pages, found.older_pages, found.num_attempts) == ({"ok": 1}, 1, 3)
-    assert verify(database).problems == []
+    assert verify(batch.database).problems == []
 
     assert run_quietly(new).pages == {"ok": 1}
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         assert status(db).older_pages == 0

@@ -18,7 +18,7 @@ from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records.store import Store
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, read_slowly
 
 
@@ -40,9 +40,9 @@ def events(config: Config) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-def test_a_run_that_ends_well(docs: Path, reported: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one", ""])
-    (docs / "b.pdf").write_bytes(b"nonsense")
+def test_a_run_that_ends_well(batch: Batch, reported: Config) -> None:
+    batch.pdf("a.pdf", ["one", ""])
+    (batch.docs / "b.pdf").write_bytes(b"nonsense")
     summary = reported_run(reported, Silent(), Stop())
     found = summary_of(reported)
     assert (found["exit_code"], found["end"], found["reason"]) == (ExitCode.INCOMPLETE, "finished", None)
@@ -65,9 +65,9 @@ def test_a_run_that_ends_well(docs: Path, reported: Config, make_pdf: MakePdf) -
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_says_what_is_left(
-    docs: Path, reported: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, reported: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    batch.pdf("a.pdf", ["one", "two", "three"])
     read_slowly(monkeypatch, 0.3)
     stop = Stop()
 
@@ -82,9 +82,9 @@ def test_a_run_that_is_stopped_says_what_is_left(
     assert "left to read: 2 pages, and 0 documents not inspected yet" in summary.lines()
 
 
-def test_files_that_nobody_looked_into_are_counted(docs: Path, reported: Config, make_pdf: MakePdf) -> None:
+def test_files_that_nobody_looked_into_are_counted(batch: Batch, reported: Config) -> None:
     for number in range(5):
-        make_pdf(docs / f"{number}.pdf", [f"{number}"])
+        batch.pdf(f"{number}.pdf", [f"{number}"])
     stop = Stop()
 
     def stops_first(*arguments: Any) -> Any:
@@ -112,12 +112,11 @@ def test_any_error_is_reported_and_raised(
     error: BaseException,
     reason: str,
     code: ExitCode,
-    docs: Path,
+    batch: Batch,
     reported: Config,
-    make_pdf: MakePdf,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+    batch.pdf("a.pdf", ["one"])
 
     def fails(self: Any, inputs: Any) -> None:
         raise error

@@ -37,7 +37,7 @@ from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.opening import opened
 from tests.ocr.families.published import tiny_published
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.documents.videos.made_videos import decoded, save_frames, save_video
 from tests.pipeline.runs import changed, rows, run_quietly
 
@@ -124,24 +124,22 @@ def read_apart(
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_pages_become_rows_with_the_texts_of_the_model(
-    name: str, docs: Path, database: str, make_pdf: MakePdf, tmp_path: Path
-) -> None:
+def test_pages_become_rows_with_the_texts_of_the_model(name: str, batch: Batch, tmp_path: Path) -> None:
     save, paths = MODELS[name]
     model = save(tmp_path / "model")
     random = np.random.default_rng(0)
     pictures = [random.integers(0, 256, (*size, 3), np.uint8) for size in ((120, 90), (70, 140))]
     for number, pixels in enumerate(pictures):
-        Image.fromarray(pixels).save(docs / f"{number}.png")
-    make_pdf(docs / "a.pdf", ["one", ""])
+        Image.fromarray(pixels).save(batch.docs / f"{number}.png")
+    batch.pdf("a.pdf", ["one", ""])
     max_tokens = MOST_TOKENS.get(name, MAX_TOKENS)
-    config = changed(config_of(model, docs, database), decode={"max_tokens": max_tokens})
+    config = changed(config_of(model, batch.docs, batch.database), decode={"max_tokens": max_tokens})
 
     summary = run_quietly(config)
 
     assert sum(summary.pages.values()) == 4
     assert summary.pages["blank"] >= 1
-    found = {(Path(row["path"]).name, row["page"]): row for row in rows(database)}
+    found = {(Path(row["path"]).name, row["page"]): row for row in rows(batch.database)}
     for number, pixels in enumerate(pictures):
         assert found[f"{number}.png", 1]["text"].strip() == read_apart(model, pixels, max_tokens).strip()
     stages = {f"encode_{path}" for path in paths} | {"decode_prefill", "decode_generate", "render", "place"}
@@ -150,7 +148,7 @@ def test_pages_become_rows_with_the_texts_of_the_model(
     assert {status for _, status in ((key, row["status"]) for key, row in found.items())} <= {
         "ok", "blank", "truncated", "doubtful",
     }  # fmt: skip
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         assert set(status(db).runs[0].encoder or {}) == paths
     assert run_quietly(config).pages["blank"] == 0, "only what was cut short is tried again"
     again = run_quietly(changed(config, decode={"prompt": "<image>Again"}))
@@ -160,7 +158,7 @@ def test_pages_become_rows_with_the_texts_of_the_model(
 @pytest.mark.parametrize("model_type", ["paddleocr_vl", "got_ocr2"])
 @pytest.mark.usefixtures("read_is_their_own_prompt")
 def test_a_models_own_processor_runs_beside_the_encoder(
-    model_type: str, docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    model_type: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a page that it cannot take, the run says so, and reads the others."""
     real, threads = Prompting.__call__, []
@@ -174,10 +172,10 @@ def test_a_models_own_processor_runs_beside_the_encoder(
     monkeypatch.setattr(Prompting, "__call__", prompting)
     random = np.random.default_rng(0)
     for number, size in enumerate([(120, 90), (50, 200), (70, 140)]):
-        Image.fromarray(random.integers(0, 256, (*size, 3), np.uint8)).save(docs / f"{number}.png")
-    run_quietly(config_of(published(model_type)(tmp_path / "model"), docs, database))
+        Image.fromarray(random.integers(0, 256, (*size, 3), np.uint8)).save(batch.docs / f"{number}.png")
+    run_quietly(config_of(published(model_type)(tmp_path / "model"), batch.docs, batch.database))
     assert threads == ["preparer"] * 3
-    first, second, third = sorted(rows(database), key=lambda row: str(row["path"]))
+    first, second, third = sorted(rows(batch.database), key=lambda row: str(row["path"]))
     assert (second["status"], second["error"]["stage"]) == ("failed", "prepare")
     assert "aspect ratio" in second["error"]["message"]
     assert first["status"] != "failed" != third["status"]
@@ -185,7 +183,7 @@ def test_a_models_own_processor_runs_beside_the_encoder(
 
 
 def test_a_run_that_is_stopped_while_pages_are_prepared_loses_none(
-    docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, stop = Prompting.__call__, Stop()
 
@@ -195,14 +193,14 @@ def test_a_run_that_is_stopped_while_pages_are_prepared_loses_none(
 
     pictures = np.random.default_rng(0).integers(0, 256, (2, 70, 90, 3), np.uint8)
     for number, pixels in enumerate(pictures):
-        Image.fromarray(pixels).save(docs / f"{number}.png")
+        Image.fromarray(pixels).save(batch.docs / f"{number}.png")
     model = published("paddleocr_vl")(tmp_path / "model")
-    config = config_of(model, docs, database)
+    config = config_of(model, batch.docs, batch.database)
     with monkeypatch.context() as patch:
         patch.setattr(Prompting, "__call__", prompting)
         assert run(config, Silent(), stop).stopped
     run_quietly(config)
-    found = {Path(row["path"]).name: row["text"].strip() for row in rows(database)}
+    found = {Path(row["path"]).name: row["text"].strip() for row in rows(batch.database)}
     assert found == {f"{number}.png": read_apart(model, its).strip() for number, its in enumerate(pictures)}
 
 
@@ -234,12 +232,10 @@ def read_is_their_own_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("read_is_their_own_prompt")
-def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
-    docs: Path, database: str, tmp_path: Path
-) -> None:
+def test_markup_reaches_the_rows_as_markdown_text_and_blocks(batch: Batch, tmp_path: Path) -> None:
     model = published("granite_docling")(tmp_path / "model")
     tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}  # what it begins with
-    row = read_one(renamed(model, tags), docs, database)
+    row = read_one(renamed(model, tags), batch.docs, batch.database)
     title = row["text"]
     assert set(title) == {"c"}, "what it goes on with"
     assert row["markdown"] == f"# {title}"
@@ -247,24 +243,20 @@ def test_markup_reaches_the_rows_as_markdown_text_and_blocks(
     assert (block["label"], block["text"], block["box"]) == ("title", f"# {title}", (0, 0, 45, 120))
 
 
-def test_what_another_prompt_makes_of_a_page_is_taken_as_written(
-    docs: Path, database: str, tmp_path: Path
-) -> None:
+def test_what_another_prompt_makes_of_a_page_is_taken_as_written(batch: Batch, tmp_path: Path) -> None:
     """The same tokens as above: the table has `<doclang>` for pages, so the markup may mean anything."""
     model = published("granite_docling")(tmp_path / "model")
     tags = {207: "<heading>", 223: "<loc_0><loc_0><loc_256><loc_512>"}
-    row = read_one(renamed(model, tags), docs, database)
+    row = read_one(renamed(model, tags), batch.docs, batch.database)
     assert row["text"].startswith("<heading><loc_0><loc_0><loc_256><loc_512>cc")
     assert row["markdown"] == row["text"]
 
 
 @pytest.mark.usefixtures("read_is_their_own_prompt")
-def test_what_a_format_has_besides_text_does_not_reach_the_rows(
-    docs: Path, database: str, tmp_path: Path
-) -> None:
+def test_what_a_format_has_besides_text_does_not_reach_the_rows(batch: Batch, tmp_path: Path) -> None:
     model = published("qwen2_5_vl")(tmp_path / "model")
     begins = {2: "---\nis_table: True\n---\n", 254: "<table><tr><td>", 209: "one</td></tr></table>"}
-    row = read_one(renamed(model, begins), docs, database, model_entry="olmOCR 2")
+    row = read_one(renamed(model, begins), batch.docs, batch.database, model_entry="olmOCR 2")
     tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
     special = {token.content for token in tokenizer.get_added_tokens_decoder().values()}
     assert row["markdown"].startswith("<table><tr><td>one</td></tr></table>")
@@ -275,11 +267,11 @@ def test_what_a_format_has_besides_text_does_not_reach_the_rows(
 
 @pytest.mark.parametrize("file", ["preprocessor_config.json", "tokenizer_config.json"])
 def test_what_a_processor_reads_decides_whether_pages_were_read(
-    file: str, docs: Path, database: str, tmp_path: Path
+    file: str, batch: Batch, tmp_path: Path
 ) -> None:
     model = tiny_published.save("lighton_ocr", tmp_path / "model")
-    Image.new("L", (90, 120), 255).save(docs / "a.png")  # blank, so that it is done at once
-    config = config_of(model, docs, database)
+    Image.new("L", (90, 120), 255).save(batch.docs / "a.png")  # blank, so that it is done at once
+    config = config_of(model, batch.docs, batch.database)
     assert [sum(run_quietly(config).pages.values()) for _ in range(2)] == [1, 0]
     path = model / file
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
@@ -287,26 +279,24 @@ def test_what_a_processor_reads_decides_whether_pages_were_read(
 
 
 @pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
-def test_a_file_of_16_frames_is_one_page_read_as_a_video(
-    name: str, docs: Path, database: str, tmp_path: Path
-) -> None:
+def test_a_file_of_16_frames_is_one_page_read_as_a_video(name: str, batch: Batch, tmp_path: Path) -> None:
     save, _ = MODELS[name]
     model = save(tmp_path / "model")
     greys = np.random.default_rng(0).integers(0, 256, (16, 30, 40), np.uint8)
     first, *rest = [Image.fromarray(frame) for frame in greys]
-    Image.fromarray(greys[0]).save(docs / "single.png")
-    config = config_of(model, docs, database)
+    Image.fromarray(greys[0]).save(batch.docs / "single.png")
+    config = config_of(model, batch.docs, batch.database)
     config = changed(config, ingest={"video": True}, decode={"max_tokens": MAX_VIDEO_TOKENS})
     frames = greys[..., None].repeat(3, -1)
     for form in ("TIFF", "GIF"):
-        file = docs / f"a.{form.lower()}"
+        file = batch.docs / f"a.{form.lower()}"
         first.save(file, format=form, save_all=True, append_images=rest)
         with Image.open(file) as opened:
             assert np.array_equal([np.asarray(_frame(opened, index)) for index in range(16)], frames)
 
     assert sum(run_quietly(config).pages.values()) == 3
 
-    found = {Path(row["path"]).name: row["text"].strip() for row in rows(database)}
+    found = {Path(row["path"]).name: row["text"].strip() for row in rows(batch.database)}
     as_video = read_apart(model, frames, max_tokens=MAX_VIDEO_TOKENS).strip()
     as_page = read_apart(model, frames[0], max_tokens=MAX_VIDEO_TOKENS).strip()
     assert found == {"a.tiff": as_video, "a.gif": as_video, "single.png": as_page}
@@ -315,21 +305,21 @@ def test_a_file_of_16_frames_is_one_page_read_as_a_video(
 
 @pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
 def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
-    name: str, docs: Path, database: str, tmp_path: Path
+    name: str, batch: Batch, tmp_path: Path
 ) -> None:
     model = MODELS[name][0](tmp_path / "model")
     frames = np.random.default_rng(0).integers(0, 256, (16, 30, 40, 3), np.uint8)
-    file = save_video(docs / "a.mp4", frames)
-    folder = save_frames(docs / "clips" / "b", frames)
+    file = save_video(batch.docs / "a.mp4", frames)
+    folder = save_frames(batch.docs / "clips" / "b", frames)
     (folder / "notes.txt").write_text("no frame")
-    config = changed(config_of(model, docs, database), decode={"max_tokens": MAX_VIDEO_TOKENS})
+    config = changed(config_of(model, batch.docs, batch.database), decode={"max_tokens": MAX_VIDEO_TOKENS})
     as_videos = changed(config, ingest={"video": True, "video_folders": ["clips/*"]})
 
     summary = run_quietly(as_videos)
 
     assert sum(summary.pages.values()) == 2
     assert summary.documents == {"ok": 2, "skipped": 1}
-    found = {Path(row["path"]).name: row for row in rows(database)}
+    found = {Path(row["path"]).name: row for row in rows(batch.database)}
     timing = VideoTiming(rate=8, total=16, indices=family_of(model).video_maker(model).shown(16, 8))  # type: ignore[union-attr]
     shown = decoded(file)[list(timing.indices)]
     assert 4 <= len(shown) < 16
@@ -342,7 +332,7 @@ def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
     assert sum(run_quietly(as_videos).pages.values()) == again + (found["b"]["status"] != "truncated")
     config = changed(config, decode={"max_tokens": MAX_TOKENS})
     assert sum(run_quietly(config).pages.values()) == 15, "each picture of its own, the first twice; no video"
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         ((status, reason),) = db.execute(
             "SELECT status, reason FROM files WHERE path LIKE '%a.mp4'"
         ).fetchall()
@@ -350,29 +340,29 @@ def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
     assert "ingest.video" in reason
 
 
-def test_broken_videos_are_rows_with_a_reason(docs: Path, database: str, tmp_path: Path) -> None:
+def test_broken_videos_are_rows_with_a_reason(batch: Batch, tmp_path: Path) -> None:
     model = MODELS["Qwen3-VL"][0](tmp_path / "model")
     frames = np.random.default_rng(0).integers(0, 256, (32, 30, 40, 3), np.uint8)
     for name in ("cut.mp4", "cut.mkv"):
-        path = save_video(docs / name, frames)
+        path = save_video(batch.docs / name, frames)
         path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
-    (docs / "empty.mp4").write_bytes(b"")
-    folder = save_frames(docs / "clips", frames[:4])
+    (batch.docs / "empty.mp4").write_bytes(b"")
+    folder = save_frames(batch.docs / "clips", frames[:4])
     (folder / "frame2.png").write_bytes((folder / "frame2.png").read_bytes()[:-900])
     config = changed(
-        config_of(model, docs, database),
+        config_of(model, batch.docs, batch.database),
         decode={"max_tokens": MAX_VIDEO_TOKENS},
         ingest={"video": True, "video_folders": ["clips"]},
     )
     summary = run_quietly(config)
     assert summary.documents == {"broken": 2, "ok": 2}
-    found = {Path(row["path"]).name: row for row in rows(database)}
+    found = {Path(row["path"]).name: row for row in rows(batch.database)}
     assert found["cut.mkv"]["status"] in ("doubtful", "truncated"), "the model ends as it likes"
     assert "breaks off after" in found["cut.mkv"]["doubt"]
     assert found["cut.mkv"]["text"]
     assert found["clips"]["status"] == "failed"
     assert "frame2.png" in found["clips"]["error"]["message"]
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         reasons = dict(db.execute("SELECT path, reason FROM files WHERE status = 'broken'").fetchall())
     assert {Path(path).name: "cannot be opened" in reason for path, reason in reasons.items()} == {
         "cut.mp4": True, "empty.mp4": False,
@@ -385,24 +375,24 @@ def _frame(image: Image.Image, index: int) -> Image.Image:
 
 
 def test_frames_are_pages_unless_videos_are_asked_for_and_not_all_models_read_them(
-    docs: Path, database: str, tmp_path: Path
+    batch: Batch, tmp_path: Path
 ) -> None:
     first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(3)]
-    first.save(docs / "a.tiff", save_all=True, append_images=rest)
+    first.save(batch.docs / "a.tiff", save_all=True, append_images=rest)
     model = MODELS["LightOnOCR"][0](tmp_path / "model")
-    config = config_of(model, docs, database)
+    config = config_of(model, batch.docs, batch.database)
     assert sum(run_quietly(config).pages.values()) == 3
     with pytest.raises(CheckpointError, match="reads no videos"):
         run_quietly(changed(config, ingest={"video": True}))
 
 
 def test_another_prompt_in_the_table_has_pages_read_again(
-    docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after an update. Another licence has not."""
     model = tiny_published.save("lighton_ocr", tmp_path / "model")
-    Image.new("L", (90, 120), 255).save(docs / "a.png")  # blank, so that it is done at once
-    config = config_of(model, docs, database)
+    Image.new("L", (90, 120), 255).save(batch.docs / "a.png")  # blank, so that it is done at once
+    config = config_of(model, batch.docs, batch.database)
     assert [sum(run_quietly(config).pages.values()) for _ in range(2)] == [1, 0]
     known = published_models()
     for changes, num_read in (

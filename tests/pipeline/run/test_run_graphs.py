@@ -28,6 +28,7 @@ from storage.queries.statistics import status
 from tests.ocr.families.published.tiny_published import tokenizer
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
 from tests.ocr.tiny import tiny_model
+from tests.pipeline.conftest import Batch
 from tests.pipeline.run.test_run_families import config_of, minicpm, published
 from tests.pipeline.runs import changed, run_quietly
 from tests.pipeline.winning import capture_that_wins
@@ -83,20 +84,20 @@ _RUNS = [
 
 @pytest.mark.parametrize(("name", "device"), _RUNS)
 def test_tokens_are_those_of_a_run_without_graphs(
-    name: str, device: str, docs: Path, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, device: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = CASES[name]
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     if device == "cpu":
         capture_that_wins(monkeypatch)
-    num_inputs = save_inputs(case, docs)
+    num_inputs = save_inputs(case, batch.docs)
     config = config_of(
         case.save(tmp_path / "model"),
-        docs,
-        database,
+        batch.docs,
+        batch.database,
         device=device,
         dtype="float32",
-        ingest={"paths": [str(docs)], "video": bool(case.num_frames)},
+        ingest={"paths": [str(batch.docs)], "video": bool(case.num_frames)},
     )
     config = changed(config, decode={"max_tokens": case.max_tokens})
 
@@ -120,7 +121,7 @@ def test_tokens_are_those_of_a_run_without_graphs(
 
 
 def test_graphs_are_there_before_the_cache_of_keys_and_values_is_sized(
-    docs: Path, config: Config, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cache takes a share of the memory that is free."""
     order: list[str] = []
@@ -136,8 +137,8 @@ def test_graphs_are_there_before_the_cache_of_keys_and_values_is_sized(
 
     monkeypatch.setattr(RunEncoder, "warm_up", captured)
     monkeypatch.setattr(loading, "open_paged", opened)
-    Image.effect_noise((90, 60), 90).save(docs / "a.png")
-    run_quietly(config)
+    Image.effect_noise((90, 60), 90).save(batch.docs / "a.png")
+    batch.run()
     assert order == ["captured", "opened"]
 
 

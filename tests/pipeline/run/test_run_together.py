@@ -22,6 +22,7 @@ from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.published import tiny_published
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
+from tests.pipeline.conftest import Batch
 from tests.pipeline.run.test_run_families import config_of, minicpm, published
 from tests.pipeline.runs import changed, rows, run_quietly
 from tests.pipeline.winning import capture_that_wins
@@ -78,22 +79,22 @@ def each_page(request: PageRequest) -> str:
 
 
 def test_pages_share_prompts_and_each_has_its_part_of_the_answer(
-    model: Path, docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    model: Path, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Blank pages are left out, and documents never share one."""
-    save_pages(docs / "a.tiff", 5, blank=(1,))
-    save_pages(docs / "b.tiff", 1)
+    save_pages(batch.docs / "a.tiff", 5, blank=(1,))
+    save_pages(batch.docs / "b.tiff", 1)
     asked = answers(
         monkeypatch, lambda request: each_page(request).replace("<PAGE>\n", "", len(request.items) == 1)
     )
-    config = together(model, docs, database, 3)
+    config = together(model, batch.docs, batch.database, 3)
     summary = run_quietly(config)
     assert summary.pages == {"ok": 5, "blank": 1}
     assert sorted(number for number, _ in asked) == [1, 2, 2]
     for number, prompt in asked:
         assert (prompt is None) == (number == 1)
         assert prompt is None or prompt.startswith(f"<image>Read\n\nThe pictures are {number} pages")
-    found = {(Path(row["path"]).name, row["page"]): row["text"] for row in rows(database)}
+    found = {(Path(row["path"]).name, row["page"]): row["text"] for row in rows(batch.database)}
     assert len(set(found.values())) == 6
     assert all(
         text.startswith("seen ") and "<" not in text for key, text in found.items() if key != ("a.tiff", 2)
@@ -104,30 +105,32 @@ def test_pages_share_prompts_and_each_has_its_part_of_the_answer(
     singly = changed(config, decode={"pages_per_prompt": 1}, run={"force": True})
     answers(monkeypatch, lambda request: each_page(request).removeprefix("<PAGE>\n"))
     run_quietly(singly)
-    assert {(Path(row["path"]).name, row["page"]): row["text"] for row in rows(database)} == found
+    assert {(Path(row["path"]).name, row["page"]): row["text"] for row in rows(batch.database)} == found
 
 
 @pytest.mark.parametrize("save", [published("qwen2_5_vl"), minicpm("2.6"), tiny_unlimited.save])
 def test_without_page_breaks_in_the_answer_pages_are_read_as_each_by_itself(
-    save: Callable[[Path], Path], docs: Path, database: str, tmp_path: Path
+    save: Callable[[Path], Path], batch: Batch, tmp_path: Path
 ) -> None:
     """A random model writes none."""
-    save_pages(docs / "a.tiff", 3)
-    config = together(save(tmp_path / "model"), docs, database, 2)
+    save_pages(batch.docs / "a.tiff", 3)
+    config = together(save(tmp_path / "model"), batch.docs, batch.database, 2)
     if save is tiny_unlimited.save:
         config = changed(config, decode={"max_tokens": 410})  # its views have more vision tokens
     run_quietly(config)
-    found = [(row["page"], row["status"], row["text"]) for row in rows(database)]
+    found = [(row["page"], row["status"], row["text"]) for row in rows(batch.database)]
     run_quietly(changed(config, decode={"pages_per_prompt": 1}, run={"force": True}))
-    assert found == [(row["page"], row["status"], row["text"]) for row in rows(database)]
+    assert found == [(row["page"], row["status"], row["text"]) for row in rows(batch.database)]
     assert len({text for *_, text in found}) == 3
 
 
 def test_a_run_that_ends_early_loses_the_pages_in_its_model_and_the_next_reads_them_alone(
-    model: Path, docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    model: Path, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save_pages(docs / "a.tiff", 6)
-    config = changed(together(model, docs, database, 2), render={"workers": 1}, decode={"batch_size": 1})
+    save_pages(batch.docs / "a.tiff", 6)
+    config = changed(
+        together(model, batch.docs, batch.database, 2), render={"workers": 1}, decode={"batch_size": 1}
+    )
 
     def lost(request: PageRequest) -> str:
         if len(asked) == 2:
@@ -137,12 +140,12 @@ def test_a_run_that_ends_early_loses_the_pages_in_its_model_and_the_next_reads_t
     asked = answers(monkeypatch, lost)
     with pytest.raises(DeviceLostError):
         run_quietly(config)
-    states = [row["status"] for row in rows(database)]
+    states = [row["status"] for row in rows(batch.database)]
     assert states[:2] == ["ok", "ok"]
     assert 2 <= states.count("failed") <= 4, "those in the encoder at that time among them"
     asked = answers(monkeypatch, lambda request: each_page(request).removeprefix("<PAGE>\n"))
     assert run_quietly(config).pages == {"ok": 4}
-    assert [row["status"] for row in rows(database)] == ["ok"] * 6
+    assert [row["status"] for row in rows(batch.database)] == ["ok"] * 6
     assert [number for number, _ in asked].count(1) >= 2, "the pages that the model had are read alone"
 
 
@@ -150,12 +153,12 @@ def test_a_run_that_ends_early_loses_the_pages_in_its_model_and_the_next_reads_t
     ("kind", "reason"), [("glm_ocr", "takes one picture in a prompt"), (None, "page by page")]
 )
 def test_a_model_that_takes_one_picture_refuses_the_key(
-    kind: str | None, reason: str, docs: Path, database: str, tmp_path: Path
+    kind: str | None, reason: str, batch: Batch, tmp_path: Path
 ) -> None:
     model = Path("small") if kind is None else tiny_published.save(kind, tmp_path / "model")
     with pytest.raises(ConfigError, match=f"decode.pages_per_prompt: 2: .*{reason}"):
-        run_quietly(together(model, docs, database, 2))
-    assert not Path(database).exists()
+        run_quietly(together(model, batch.docs, batch.database, 2))
+    assert not Path(batch.database).exists()
 
 
 def test_the_key_decides_whether_pages_were_read_only_where_it_is_set(model: Path) -> None:
@@ -179,13 +182,13 @@ def test_several_pages_of_unlimited_ocr_have_the_published_views_and_prompt(tmp_
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=_GPU)])
 def test_with_graphs_the_model_is_asked_the_same_and_writes_the_same(
-    device: str, model: Path, docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    device: str, model: Path, batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages of one prompt share batches with those of others."""
     if device == "cpu":
         capture_that_wins(monkeypatch)
-    save_pages(docs / "a.tiff", 4)
-    config = together(model, docs, database, 2, device=device, dtype="float32")
+    save_pages(batch.docs / "a.tiff", 4)
+    config = together(model, batch.docs, batch.database, 2, device=device, dtype="float32")
     config = changed(config, decode={"max_tokens": 150})
 
     def read(config: Config) -> tuple[dict[int, tuple[int, ...]], dict[str, Any]]:
@@ -197,7 +200,7 @@ def test_with_graphs_the_model_is_asked_the_same_and_writes_the_same(
 
         monkeypatch.setattr(page_reader, "place", noted)
         run_quietly(config)
-        with closing(open_for_reading(database)) as db:
+        with closing(open_for_reading(batch.database)) as db:
             return found, dict(status(db).runs[-1].encoder or {})
 
     plain, _ = read(changed(config, encoder={"graphs": "off"}))

@@ -10,7 +10,7 @@ from pipeline.config import sources
 from storage.database import open_for_reading
 from storage.export.rows import export_rows
 from tests.pipeline.checkpoints import READS_TEXT, save_reader
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import run_quietly
 
 PLACES = {"Greenfield": (100, 200), "Bakery": (330, 200)}
@@ -32,18 +32,22 @@ def letter(path: Path) -> dict[str, tuple[int, int, int, int]]:
 
 
 def test_words_of_scans_and_of_pdfs_get_boxes_and_those_not_on_the_page_none(
-    docs: Path, database: str, make_pdf: MakePdf, tmp_path: Path
+    batch: Batch, tmp_path: Path
 ) -> None:
     """The model writes four words, of which two stand on the pages."""
-    true = letter(docs / "scan.png")
-    make_pdf(docs / "digital.pdf", ["Greenfield Bakery is open on all days of the week and at night"])
+    true = letter(batch.docs / "scan.png")
+    batch.pdf("digital.pdf", ["Greenfield Bakery is open on all days of the week and at night"])
     model = save_reader(tmp_path / "reader", ("Greenfield", "Bakery"))
     on = ["words=auto", "text_layer=fallback", "threads=1", "device=cpu", "ladder.rungs=[]"]
-    values = {"ingest": {"paths": [str(docs)]}, "store": {"database": database}, "model": str(model)}
+    values = {
+        "ingest": {"paths": [str(batch.docs)]},
+        "store": {"database": batch.database},
+        "model": str(model),
+    }
     summary = run_quietly(sources.load(None, [*READS_TEXT, *on], [("test", values)]))
 
     assert "words" in [stage.name for stage in summary.stages]
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         found = {Path(row["path"]).name: dict(row) for row in export_rows(db, with_words=True)}
     for row in found.values():
         names = [word["text"] for word in row["words"]]

@@ -31,28 +31,31 @@ from storage.errors import DatabaseBusyError
 from storage.queries.statistics import status
 from storage.records.store import Store
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch, MakePdf
 from tests.pipeline.runs import changed, encode_together, read_slowly, rows, run_quietly
 from tests.pipeline.winning import capture_that_wins
 
 
-def test_every_page_becomes_a_row(docs: Path, config: Config, database: str, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one", "", "three"])
-    Image.effect_noise((300, 200), 90).save(docs / "b.png")
-    (docs / "broken.pdf").write_bytes(b"nonsense")
-    (docs / "notes.txt").write_text("notes", encoding="utf-8")
+def test_every_page_becomes_a_row(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one", "", "three"])
+    Image.effect_noise((300, 200), 90).save(batch.docs / "b.png")
+    (batch.docs / "broken.pdf").write_bytes(b"nonsense")
+    (batch.docs / "notes.txt").write_text("notes", encoding="utf-8")
     with pymupdf.open() as document:
         document.new_page()
         document.save(
-            docs / "secret.pdf", encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret", owner_pw="owner"
+            batch.docs / "secret.pdf",
+            encryption=pymupdf.PDF_ENCRYPT_AES_256,
+            user_pw="secret",
+            owner_pw="owner",
         )
 
-    summary = run_quietly(config)
+    summary = batch.run()
 
     assert summary.pages == {"ok": 3, "blank": 1}
     assert summary.documents == {"ok": 2, "broken": 1, "skipped": 1, "encrypted": 1}
     assert summary.exit_code == ExitCode.INCOMPLETE
-    found = rows(database)
+    found = rows(batch.database)
     assert [(Path(row["path"]).name, row["page"], row["status"], row["text"]) for row in found] == [
         ("a.pdf", 1, "ok", TEXT),
         ("a.pdf", 2, "blank", ""),
@@ -62,7 +65,7 @@ def test_every_page_becomes_a_row(docs: Path, config: Config, database: str, mak
     without_text = {"discover", "render", "tile", "store"}
     with_text = {"encode_global", "encode_local", "decode_prefill", "decode_generate", "place"} | without_text
     assert [set(row["timings"]) for row in found[:2]] == [with_text, without_text]
-    stored = status(open_for_reading(database)).runs[0]
+    stored = status(open_for_reading(batch.database)).runs[0]
     assert (stored.state, stored.exit_code, stored.num_pages) == ("finished", 3, 4)
     assert stored.counts["pages_ok"] == 3
 
@@ -99,18 +102,16 @@ def test_a_second_run_reads_only_what_is_new(
 
 
 @pytest.mark.slow
-def test_force_reads_again(docs: Path, config: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    run_quietly(config)
-    assert run_quietly(changed(config, run={"force": True})).pages == {"ok": 1}
+def test_force_reads_again(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
+    batch.run()
+    assert batch.run(run={"force": True}).pages == {"ok": 1}
 
 
 @pytest.mark.slow
-def test_truncated_pages_are_tried_again_up_to_the_limit(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    short = changed(config, decode={"max_tokens": 80}, store={"attempt_limit": 2})
+def test_truncated_pages_are_tried_again_up_to_the_limit(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
+    short = changed(batch.config, decode={"max_tokens": 80}, store={"attempt_limit": 2})
     for _ in range(2):
         summary = run_quietly(short)
         assert summary.pages == {"truncated": 1}
@@ -118,21 +119,19 @@ def test_truncated_pages_are_tried_again_up_to_the_limit(
     summary = run_quietly(short)
     assert (summary.num_pages, summary.num_given_up) == (0, 1)
     assert summary.exit_code == ExitCode.INCOMPLETE
-    assert TEXT.startswith(rows(database)[0]["text"])
+    assert TEXT.startswith(rows(batch.database)[0]["text"])
 
 
-def test_pages_and_limits_are_left_out_without_fault(docs: Path, config: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
-    chosen = changed(config, ingest={"pages": "2-", "max_pages_per_document": 1})
+def test_pages_and_limits_are_left_out_without_fault(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one", "two", "three", "four"])
+    chosen = changed(batch.config, ingest={"pages": "2-", "max_pages_per_document": 1})
     summary = run_quietly(chosen)
     assert (summary.pages, summary.num_left_out) == ({"ok": 1}, 2)
     assert summary.exit_code == ExitCode.OK
 
 
-def test_a_failure_costs_its_page_only(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+def test_a_failure_costs_its_page_only(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("a.pdf", ["one", "two", "three"])
     real = page_reader.place
 
     def fails_on_page_2(read: ReadPage, wording: Wording) -> PageResult:
@@ -141,18 +140,18 @@ def test_a_failure_costs_its_page_only(
         return real(read, wording)
 
     monkeypatch.setattr(page_reader, "place", fails_on_page_2)
-    summary = run_quietly(config)
+    summary = batch.run()
     assert summary.pages == {"ok": 2, "failed": 1}
-    failed = rows(database)[1]
+    failed = rows(batch.database)[1]
     assert failed["error"] == {"stage": "place", "category": "internal", "message": "RuntimeError: a bug"}
     assert failed["text"] is None
 
 
 @pytest.mark.slow
 def test_a_page_whose_numbers_are_none_costs_itself_only(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    batch.pdf("a.pdf", ["one", "two", "three"])
     real = encoder_thread.encode
 
     def overflows(encoder: Any, pages: Sequence[Any]) -> list[Any]:
@@ -165,8 +164,8 @@ def test_a_page_whose_numbers_are_none_costs_itself_only(
 
     monkeypatch.setattr(encoder_thread, "encode", overflows)
     encode_together(monkeypatch, 3)
-    assert run_quietly(config).pages == {"ok": 2, "failed": 1}
-    found = rows(database)
+    assert batch.run().pages == {"ok": 2, "failed": 1}
+    found = rows(batch.database)
     assert [row["text"] for row in found] == [TEXT, None, TEXT]
     assert found[1]["error"]["stage"] == "decode"
     assert found[1]["error"]["message"].startswith("DecodeError: the language model's logits are not numbers")
@@ -174,10 +173,8 @@ def test_a_page_whose_numbers_are_none_costs_itself_only(
 
 
 @pytest.mark.slow
-def test_a_stopped_run_is_finished_by_the_next(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+def test_a_stopped_run_is_finished_by_the_next(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("a.pdf", ["one", "two", "three"])
     read_slowly(monkeypatch, 0.3)
     stop = Stop()
 
@@ -185,28 +182,26 @@ def test_a_stopped_run_is_finished_by_the_next(
         def page_done(self, result: PageResult) -> None:
             stop.request("SIGTERM")
 
-    one_by_one = changed(config, decode={"batch_size": 1})
+    one_by_one = changed(batch.config, decode={"batch_size": 1})
     summary = run(one_by_one, StopsAfterOne(), stop)
     assert (summary.num_pages, summary.stopped) == (1, "SIGTERM")
     assert summary.exit_code == ExitCode.STOPPED
-    assert status(open_for_reading(database)).runs[0].exit_code == ExitCode.STOPPED
+    assert status(open_for_reading(batch.database)).runs[0].exit_code == ExitCode.STOPPED
 
     monkeypatch.undo()
     assert run_quietly(one_by_one).pages == {"ok": 2}
-    assert status(open_for_reading(database)).num_attempts == 3
+    assert status(open_for_reading(batch.database)).num_attempts == 3
 
 
 @pytest.mark.slow
-def test_a_run_records_what_its_encoder_did(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+def test_a_run_records_what_its_encoder_did(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("a.pdf", ["one", "two", "three"])
     capture_that_wins(monkeypatch)
     encode_together(monkeypatch, 3)
     graphs = {"max_items": 2, "budgets": {"global": [64, 128]}}
-    with_graphs = changed(config, encoder=graphs, decode={"batch_size": 3})
+    with_graphs = changed(batch.config, encoder=graphs, decode={"batch_size": 3})
     assert run_quietly(with_graphs).pages == {"ok": 3}
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         found = status(db)
         uses = db.conn.execute("SELECT stage, path_use FROM timings WHERE path_use IS NOT NULL").fetchall()
     assert uses == [("encode_global", "hit")] * 3, "a tiny page has no tiles"
@@ -219,9 +214,9 @@ def test_a_run_records_what_its_encoder_did(
     assert shown[0].startswith("    encoder global: 3 views: all replayed; padding ")
 
     monkeypatch.undo()
-    assert run_quietly(changed(config, run={"force": True})).pages == {"ok": 3}
-    assert run_quietly(config).pages == {}
-    with closing(open_for_reading(database)) as db:
+    assert batch.run(run={"force": True}).pages == {"ok": 3}
+    assert batch.run().pages == {}
+    with closing(open_for_reading(batch.database)) as db:
         *_, eager, idle = status(db).runs
     assert eager.encoder is not None
     assert eager.encoder["global"]["eager"] == 3
@@ -230,9 +225,9 @@ def test_a_run_records_what_its_encoder_did(
 
 @pytest.mark.slow
 def test_a_stopped_run_frees_its_graphs_and_records_them(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
+    batch.pdf("a.pdf", ["one", "two"])
     closed: list[RunEncoder] = []
     real = RunEncoder.close
 
@@ -248,9 +243,9 @@ def test_a_stopped_run_frees_its_graphs_and_records_them(
         def page_done(self, result: PageResult) -> None:
             stop.request("SIGTERM")
 
-    run(changed(config, decode={"batch_size": 1}), StopsAfterOne(), stop)
+    run(changed(batch.config, decode={"batch_size": 1}), StopsAfterOne(), stop)
     assert len(closed) == 1
-    stored = status(open_for_reading(database)).runs[0]
+    stored = status(open_for_reading(batch.database)).runs[0]
     assert stored.exit_code == ExitCode.STOPPED
     assert stored.encoder is not None
     assert stored.encoder["global"]["eager"] >= 1
@@ -259,15 +254,9 @@ def test_a_stopped_run_frees_its_graphs_and_records_them(
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [RuntimeError("no memory for graphs"), DeviceLostError("the GPU is gone")])
 def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
-    docs: Path,
-    config: Config,
-    database: str,
-    make_pdf: MakePdf,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    fault: Exception,
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+    batch.pdf("a.pdf", ["one"])
 
     def fails(self: EncoderGraphManager, *_: object) -> None:
         raise fault
@@ -275,21 +264,21 @@ def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
     monkeypatch.setattr(EncoderGraphManager, "warm_up", fails)
     if isinstance(fault, RuntimeError):
         with caplog.at_level(logging.WARNING, logger="ocrbatch"):
-            assert run_quietly(config).pages == {"ok": 1}
+            assert batch.run().pages == {"ok": 1}
         assert "no memory for graphs; going on without them" in caplog.text
     else:
         with pytest.raises(DeviceLostError):
-            run_quietly(config)
-    stored = status(open_for_reading(database)).runs[0]
+            batch.run()
+    stored = status(open_for_reading(batch.database)).runs[0]
     assert stored.state == "finished"
     assert stored.encoder is not None
 
 
 @pytest.mark.slow
 def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
-    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    batch.pdf("a.pdf", ["one", "two", "three"])
     real, sizes = RunEncoder.encode_path, []
 
     def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
@@ -301,15 +290,15 @@ def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
 
     monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
     encode_together(monkeypatch, 3)
-    assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
+    assert batch.run(decode={"batch_size": 3}).pages == {"ok": 3}
     assert sizes == [3, 1, 2, 1, 1]
 
 
 @pytest.mark.slow
 def test_graphs_give_their_memory_up_before_batches_shrink(
-    docs: Path, config: Config, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    batch.pdf("a.pdf", ["one", "two", "three"])
     real, sizes, held = RunEncoder.encode_path, [], [True]
 
     def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
@@ -322,7 +311,7 @@ def test_graphs_give_their_memory_up_before_batches_shrink(
     monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
     monkeypatch.setattr(RunEncoder, "release", lambda self: bool(held and held.pop()))
     encode_together(monkeypatch, 3)
-    assert run_quietly(changed(config, decode={"batch_size": 3})).pages == {"ok": 3}
+    assert batch.run(decode={"batch_size": 3}).pages == {"ok": 3}
     assert sizes == [3, 3]
 
 
@@ -342,13 +331,13 @@ def test_a_fatal_error_ends_the_run_in_the_database(
     assert stored.pages == {"pending": 1}
 
 
-def test_a_busy_database_is_refused(config: Config, database: str) -> None:
-    with Store(database), pytest.raises(DatabaseBusyError, match=r"results\.db"):
-        run_quietly(config)
+def test_a_busy_database_is_refused(batch: Batch) -> None:
+    with Store(batch.database), pytest.raises(DatabaseBusyError, match=r"results\.db"):
+        batch.run()
 
 
 @pytest.mark.parametrize("paths", [[], ["no-such-folder"]])
-def test_nothing_is_written_without_a_path_to_read(config: Config, database: str, paths: list[str]) -> None:
+def test_nothing_is_written_without_a_path_to_read(batch: Batch, paths: list[str]) -> None:
     with pytest.raises(ConfigError):
-        run_quietly(changed(config, ingest={"paths": paths}))
-    assert not Path(database).exists()
+        batch.run(ingest={"paths": paths})
+    assert not Path(batch.database).exists()

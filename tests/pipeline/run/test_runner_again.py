@@ -30,7 +30,7 @@ from storage.types import PageRecord
 from storage.upkeep.audit import audit
 from tests.faults.doubt.layer_pages import INVOICE, KINDS, document
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.ingest.workers.test_pool import end_at_once
 from tests.pipeline.runs import changed, rows, run_quietly
 
@@ -64,13 +64,11 @@ def no_model(config: Config) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
     endless = load(None, ["decode.pdf.size=0", "decode.loop.tokens=20"]).decode
     looping = changed(
-        config,
+        batch.config,
         decode={"pdf": endless.pdf, "loop": endless.loop},
         render={"orientation": "off"},  # one word may stand either way up
         ladder=rungs("[{name: pairs, ngram_size: 2, ngram_window: 90}, {name: never, mode: small}]"),
@@ -83,24 +81,24 @@ def test_a_page_that_loops_is_read_again_and_both_attempts_are_stored(
 
     summary = run(looping, Told(), Stop())
     assert (summary.pages, summary.num_rescued, told) == ({"ok": 1}, 1, [("repeated", "pairs")])
-    assert attempts(database) == [(None, "repeated"), ("pairs", "ok")]
-    (found,) = rows(database)
+    assert attempts(batch.database) == [(None, "repeated"), ("pairs", "ok")]
+    (found,) = rows(batch.database)
     assert (found["text"], found["rung"]) == (TEXT, "pairs")
-    assert len(set(attempts(database, "settings_hash, run_id"))) == 1
-    stored = status(open_for_reading(database))
+    assert len(set(attempts(batch.database, "settings_hash, run_id"))) == 1
+    stored = status(open_for_reading(batch.database))
     assert (stored.num_attempts, stored.runs[0].num_pages) == (2, 1)
     assert run_quietly(looping).num_done_before == 1
 
 
 @pytest.mark.slow
 def test_pages_that_loop_are_read_again_together_and_not_a_third_time(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     num_pages = 6
-    make_pdf(docs / "a.pdf", ["one"] * num_pages)
+    batch.pdf("a.pdf", ["one"] * num_pages)
     endless = load(None, ["decode.pdf.size=0", "decode.loop.tokens=60"]).decode
     looping = changed(
-        config,
+        batch.config,
         decode={"pdf": endless.pdf, "loop": endless.loop},
         render={"orientation": "off"},
         ladder=rungs("[{name: larger, mode: small}, {name: warm, temperature: 0.1}]"),
@@ -115,7 +113,7 @@ def test_pages_that_loop_are_read_again_together_and_not_a_third_time(
 
     monkeypatch.setattr(DeviceSteps, "step", step)
     run_quietly(looping)
-    assert sorted(attempts(database, "coalesce(rung, ''), status")) == [
+    assert sorted(attempts(batch.database, "coalesce(rung, ''), status")) == [
         *[("", "repeated")] * num_pages,
         *[("larger", "repeated")] * num_pages,
     ]
@@ -124,86 +122,88 @@ def test_pages_that_loop_are_read_again_together_and_not_a_third_time(
 
 @pytest.mark.slow
 def test_a_page_that_always_fails_is_set_aside_and_read_when_asked_for(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    twice = changed(config, store={"attempt_limit": 2}, ladder=rungs("[{name: tiny-pairs, ngram_size: 3}]"))
+    batch.pdf("a.pdf", ["one"])
+    twice = changed(
+        batch.config, store={"attempt_limit": 2}, ladder=rungs("[{name: tiny-pairs, ngram_size: 3}]")
+    )
     with monkeypatch.context() as patch:
         overflow(patch)
         summary = run_quietly(twice)
         assert (summary.pages, summary.num_quarantined) == ({"failed": 1}, 0)
         summary = run_quietly(twice)
         assert (summary.pages, summary.num_quarantined) == ({"failed": 1}, 1)
-        assert attempts(database) == [(None, "failed"), ("tiny-pairs", "failed")] * 2
-        assert "DecodeError" in attempts(database, "error_message")[0][0]
+        assert attempts(batch.database) == [(None, "failed"), ("tiny-pairs", "failed")] * 2
+        assert "DecodeError" in attempts(batch.database, "error_message")[0][0]
         patch.setattr(open_models, "load_model", no_model)
         summary = run_quietly(twice)
     assert summary.exit_code == ExitCode.INCOMPLETE
-    where = str(docs / "a.pdf")
+    where = str(batch.docs / "a.pdf")
     assert (summary.num_given_up, summary.quarantined) == (1, [(where, 1)])
     assert f"  {where}, page 1" in summary.lines()
-    assert [row["status"] for row in rows(database)] == ["quarantined"]
-    assert status(open_for_reading(database)).pages == {"quarantined": 1}
+    assert [row["status"] for row in rows(batch.database)] == ["quarantined"]
+    assert status(open_for_reading(batch.database)).pages == {"quarantined": 1}
 
     summary = run_quietly(changed(twice, run={"retry_failed": True}))
     assert (summary.pages, summary.exit_code) == ({"ok": 1}, ExitCode.OK)
-    assert rows(database)[0]["text"] == TEXT
+    assert rows(batch.database)[0]["text"] == TEXT
 
 
 @pytest.mark.slow
 def test_by_default_the_shipped_model_is_not_asked_what_a_pdf_says_itself(
-    docs: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Text that reading would spoil is kept to the character: an address, a measure, an account number."""
     with document(KINDS["invoice"]) as made:
-        made.save(docs / "invoice.pdf")
+        made.save(batch.docs / "invoice.pdf")
     monkeypatch.setattr(open_models, "load_model", no_model)
-    defaults = load(None, [], [("test", {"ingest": {"paths": [str(docs)]}, "store": {"database": database}})])
+    defaults = load(
+        None, [], [("test", {"ingest": {"paths": [str(batch.docs)]}, "store": {"database": batch.database}})]
+    )
     summary = run_quietly(defaults)
     assert (summary.pages, summary.num_unread) == ({"embedded": 1}, 1)
-    (found,) = rows(database)
+    (found,) = rows(batch.database)
     assert set(INVOICE) <= set(found["text"].split("\n"))
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         assert audit(db).problems == []
 
 
 @pytest.mark.slow
 def test_pages_with_a_text_layer_to_be_trusted_need_no_model(
-    docs: Path, config: Config, database: str, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(SAMPLES / "report.pdf", docs)
+    shutil.copy(SAMPLES / "report.pdf", batch.docs)
     monkeypatch.setattr(open_models, "load_model", no_model)
-    summary = run_quietly(config.model_copy(update={"text_layer": "prefer"}))
+    summary = run_quietly(batch.config.model_copy(update={"text_layer": "prefer"}))
     assert (summary.pages, summary.exit_code) == ({"embedded": 3}, ExitCode.OK)
-    assert set(attempts(database, "status, source, confidence")) == {("embedded", "layer", None)}
-    assert all(row["text"] for row in rows(database))
+    assert set(attempts(batch.database, "status, source, confidence")) == {("embedded", "layer", None)}
+    assert all(row["text"] for row in rows(batch.database))
     assert summary.did.load_s == 0
 
 
 @pytest.mark.slow
-def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(
-    docs: Path, config: Config, database: str
-) -> None:
-    shutil.copy(SAMPLES / "report.pdf", docs)
+def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(batch: Batch) -> None:
+    shutil.copy(SAMPLES / "report.pdf", batch.docs)
     short = changed(
-        config,
+        batch.config,
         decode={"max_tokens": 80},
         ingest={"pages": "1"},
         ladder=rungs("[{name: pairs, ngram_size: 3}]"),
     )
     summary = run_quietly(short.model_copy(update={"text_layer": "fallback"}))
     assert (summary.pages, summary.exit_code) == ({"embedded": 1}, ExitCode.OK)
-    assert attempts(database) == [(None, "truncated"), ("pairs", "truncated"), ("layer", "embedded")]
-    (found,) = rows(database)
+    assert attempts(batch.database) == [(None, "truncated"), ("pairs", "truncated"), ("layer", "embedded")]
+    (found,) = rows(batch.database)
     assert (found["source"], found["status"]) == ("layer", "embedded")
     assert len(found["text"]) > 100
 
 
 @pytest.mark.slow
-def test_what_is_read_can_be_compared_with_the_text_layer(docs: Path, config: Config, database: str) -> None:
-    shutil.copy(SAMPLES / "report.pdf", docs)
-    run_quietly(changed(config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
-    found = attempts(database, "source, layer_agreement")
+def test_what_is_read_can_be_compared_with_the_text_layer(batch: Batch) -> None:
+    shutil.copy(SAMPLES / "report.pdf", batch.docs)
+    run_quietly(changed(batch.config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
+    found = attempts(batch.database, "source, layer_agreement")
     assert found[0][0] == "ocr"
     assert found[0][1] is not None
     assert 0 <= found[0][1] < 0.5, "the tiny reader reads the same from any page"
@@ -225,38 +225,38 @@ class Refusing:
 
 @pytest.mark.slow
 def test_a_result_that_the_database_refuses_costs_its_page_alone(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three"])
+    batch.pdf("a.pdf", ["one", "two", "three"])
     Refusing(monkeypatch)
-    assert run_quietly(config).pages == {"ok": 2, "failed": 1}
-    error = rows(database)[1]["error"]
+    assert batch.run().pages == {"ok": 2, "failed": 1}
+    error = rows(batch.database)[1]["error"]
     assert (error["stage"], error["category"]) == ("store", "refused")
     assert error["message"].endswith("IntegrityError: CHECK constraint failed")
 
 
 @pytest.mark.slow
 def test_a_page_of_which_nothing_can_be_stored_ends_the_run_with_its_name(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
+    batch.pdf("a.pdf", ["one", "two"])
     Refusing(monkeypatch, strict=True)
     with pytest.raises(PipelineError, match=r"a\.pdf, page 2: nothing about it can be stored"):
-        run_quietly(config)
-    stored = status(open_for_reading(database))
+        batch.run()
+    stored = status(open_for_reading(batch.database))
     assert (stored.runs[0].state, stored.runs[0].exit_code) == ("finished", ExitCode.FATAL)
 
 
 @pytest.mark.slow
 def test_workers_that_never_start_end_the_run_and_mark_no_file(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-    make_pdf(docs / "b.pdf", ["two"])
+    batch.pdf("a.pdf", ["one"])
+    batch.pdf("b.pdf", ["two"])
     monkeypatch.setattr(tasks, "start", end_at_once)
     with pytest.raises(WorkersError, match=r"do not start .*No file was marked; run again"):
-        run_quietly(config)
+        batch.run()
     monkeypatch.undo()
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         assert status(db).files == {}
-    assert run_quietly(config).pages == {"ok": 2}
+    assert batch.run().pages == {"ok": 2}

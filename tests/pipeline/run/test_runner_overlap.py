@@ -44,7 +44,7 @@ from storage.queries.statistics import status
 from storage.records.store import Store
 from storage.types import PageError
 from tests.pipeline.checkpoints import TEXT
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import WAIT_S, changed, read_slowly, rows, run_quietly, wait_until
 
 
@@ -255,9 +255,9 @@ def test_a_stop_ends_the_wait_for_a_page(config: Config, monkeypatch: pytest.Mon
 
 
 def test_a_slow_disk_holds_up_neither_rendering_nor_reading(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(6)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(6)])
     all_read = threading.Event()
     num_read, waited = [0], []
     deliver, together = DecoderLoop._deliver, SharedCommits._together
@@ -275,16 +275,16 @@ def test_a_slow_disk_holds_up_neither_rendering_nor_reading(
 
     monkeypatch.setattr(DecoderLoop, "_deliver", delivered)
     monkeypatch.setattr(SharedCommits, "_together", slowly)
-    assert run_quietly(config).pages == {"ok": 6}
+    assert batch.run().pages == {"ok": 6}
     assert waited
     assert all(waited)
-    assert [row["text"] for row in rows(database)] == [TEXT] * 6
+    assert [row["text"] for row in rows(batch.database)] == [TEXT] * 6
 
 
 def test_a_page_that_hangs_in_its_worker_holds_up_no_other(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two", "three", "four"])
+    batch.pdf("a.pdf", ["one", "two", "three", "four"])
     hung: Future[ReadyPage | PageError] = Future()
     real = WorkerPool.render
 
@@ -300,17 +300,17 @@ def test_a_page_that_hangs_in_its_worker_holds_up_no_other(
             if len(order) == 3:
                 hung.set_result(PageError(stage="render", category="timeout", message="it hung"))
 
-    summary = run(config, EndsTheHangAfterThree(), Stop())
+    summary = run(batch.config, EndsTheHangAfterThree(), Stop())
     assert summary.pages == {"ok": 3, "failed": 1}
     assert sorted(order[:3]) == [1, 3, 4]
-    assert [row["status"] for row in rows(database)] == ["ok", "failed", "ok", "ok"]
+    assert [row["status"] for row in rows(batch.database)] == ["ok", "failed", "ok", "ok"]
 
 
 @pytest.mark.slow
 def test_a_stop_while_pages_are_read_ends_soon_and_keeps_what_is_finished(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", [f"page {number}" for number in range(12)])
+    batch.pdf("a.pdf", [f"page {number}" for number in range(12)])
     read_slowly(monkeypatch, 0.2)
     stop = Stop()
 
@@ -322,26 +322,26 @@ def test_a_stop_while_pages_are_read_ends_soon_and_keeps_what_is_finished(
             if self.num_done == 2:
                 stop.request("SIGTERM")
 
-    one_by_one = changed(config, decode={"batch_size": 1})
+    one_by_one = changed(batch.config, decode={"batch_size": 1})
     summary = run(one_by_one, StopsAfterTwo(), stop)
     assert summary.exit_code == ExitCode.STOPPED
     assert 2 <= summary.num_pages < 5
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         found = status(db)
     assert found.pages == {"ok": summary.num_pages, "pending": 12 - summary.num_pages}
     assert found.runs[0].flow is not None
     assert found.runs[0].flow["num_tokens"] > 0
 
     monkeypatch.undo()
-    assert run_quietly(config).pages == {"ok": 12 - summary.num_pages}
-    with closing(open_for_reading(database)) as db:
+    assert batch.run().pages == {"ok": 12 - summary.num_pages}
+    with closing(open_for_reading(batch.database)) as db:
         assert status(db).num_attempts == 12, "nothing was read twice"
 
 
 def test_a_page_that_is_done_when_the_run_is_stopped_is_stored(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+    batch.pdf("a.pdf", ["one"])
     stop, record = Stop(), Store.record_page
 
     def slow(self: Store, *args: Any, **kwargs: Any) -> int:
@@ -350,20 +350,18 @@ def test_a_page_that_is_done_when_the_run_is_stopped_is_stored(
         return record(self, *args, **kwargs)
 
     monkeypatch.setattr(Store, "record_page", slow)
-    summary = run(config, Silent(), stop)
+    summary = run(batch.config, Silent(), stop)
     assert (summary.stopped, summary.pages) == ("SIGTERM", {"ok": 1})
-    assert [row["text"] for row in rows(database)] == [TEXT]
+    assert [row["text"] for row in rows(batch.database)] == [TEXT]
 
 
 @pytest.mark.parametrize("inflight_mb", [1, 512])
-def test_every_page_has_exactly_one_row_and_the_stages_their_shares(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, inflight_mb: int
-) -> None:
+def test_every_page_has_exactly_one_row_and_the_stages_their_shares(batch: Batch, inflight_mb: int) -> None:
     for number, count in enumerate((1, 7, 3)):
-        make_pdf(docs / f"{number}.pdf", [f"file {number} page {page}" for page in range(count)])
-    summary = run_quietly(changed(config, run={"inflight_mb": inflight_mb}, render={"workers": 2}))
+        batch.pdf(f"{number}.pdf", [f"file {number} page {page}" for page in range(count)])
+    summary = batch.run(run={"inflight_mb": inflight_mb}, render={"workers": 2})
     assert summary.pages == {"ok": 11}
-    with closing(open_for_reading(database)) as db:
+    with closing(open_for_reading(batch.database)) as db:
         found = status(db)
     assert (found.num_attempts, found.pages) == (11, {"ok": 11})
 
@@ -384,26 +382,24 @@ def test_every_page_has_exactly_one_row_and_the_stages_their_shares(
     assert any(line[:2] == ["44", "tokens,"] for line in shown)
 
 
-def test_an_error_of_the_store_ends_the_run(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one", "two"])
+def test_an_error_of_the_store_ends_the_run(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("a.pdf", ["one", "two"])
 
     def full(self: Store, *args: Any, **kwargs: Any) -> int:
         raise OSError("the disk is full")
 
     monkeypatch.setattr(Store, "record_page", full)
     with pytest.raises(PipelineError, match=r"a\.pdf, page 1: nothing .* can be stored .*the disk is full"):
-        run_quietly(config)
-    with closing(open_for_reading(database)) as db:
+        batch.run()
+    with closing(open_for_reading(batch.database)) as db:
         (stored,) = status(db).runs
     assert (stored.state, stored.exit_code) == ("finished", ExitCode.FATAL)
 
 
-def test_no_thread_of_a_run_outlives_it(docs: Path, config: Config, make_pdf: MakePdf) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
+def test_no_thread_of_a_run_outlives_it(batch: Batch) -> None:
+    batch.pdf("a.pdf", ["one"])
     before = set(threading.enumerate())
-    run_quietly(config)
+    batch.run()
     left = {thread.name for thread in set(threading.enumerate()) - before}
     assert not left & {"model", "decoder", "gpu-meter"}
     assert not any(name.startswith("store") for name in left)

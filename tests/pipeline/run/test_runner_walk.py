@@ -16,8 +16,8 @@ from pipeline.run import runner
 from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
-from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import WAIT_S, rows, run_quietly
+from tests.pipeline.conftest import Batch
+from tests.pipeline.runs import WAIT_S, rows
 from tests.storage.sample_records import rows as records
 
 
@@ -59,11 +59,9 @@ def test_a_stop_does_not_wait_for_a_walk_that_hangs(config: Config, monkeypatch:
     assert hangs, "it was not waited for"
 
 
-def test_what_was_found_before_is_read_and_stored(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_found_before_is_read_and_stored(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     stop = Stop()
-    server = Server(str(make_pdf(docs / "a.pdf", ["one"])))
+    server = Server(str(batch.pdf("a.pdf", ["one"])))
     monkeypatch.setattr(runner, "walk", server.walk)
 
     class StopsAfterOne(Silent):
@@ -71,54 +69,54 @@ def test_what_was_found_before_is_read_and_stored(
             stop.request("time limit")
 
     try:
-        summary = run(config, StopsAfterOne(), stop)
+        summary = run(batch.config, StopsAfterOne(), stop)
     finally:
         server.is_back.set()
     assert (summary.stopped, summary.pages, summary.all_documents_known) == ("time limit", {"ok": 1}, False)
-    assert [row["status"] for row in rows(database)] == ["ok"]
+    assert [row["status"] for row in rows(batch.database)] == ["ok"]
 
 
 @pytest.mark.slow
 def test_a_stop_does_not_wait_for_what_is_not_found_any_more(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("here", "gone"):
-        make_pdf(docs / f"{name}.pdf", [name])
-    assert run_quietly(config).pages == {"ok": 2}
-    (docs / "gone.pdf").unlink()
+        batch.pdf(f"{name}.pdf", [name])
+    assert batch.run().pages == {"ok": 2}
+    (batch.docs / "gone.pdf").unlink()
     stop, stat = Stop(), os.stat
     server = Server(stop=stop)
 
     def hanging_stat(path: Any, *args: Any, **kwargs: Any) -> os.stat_result:
-        if path == str(docs / "gone.pdf"):
+        if path == str(batch.docs / "gone.pdf"):
             server.hang()
         return stat(path, *args, **kwargs)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "stat", hanging_stat)
         try:
-            summary = run(config, Silent(), stop)
+            summary = run(batch.config, Silent(), stop)
             hangs = server.hangs
         finally:
             server.is_back.set()
     assert (summary.stopped, summary.exit_code, summary.num_missing) == ("SIGTERM", ExitCode.STOPPED, 0)
     assert hangs, "it was not waited for"
-    assert records(database, "SELECT state, exit_code FROM runs WHERE id = 2") == [("finished", 5)]
-    assert records(database, "SELECT status FROM files") == [("ok",), ("ok",)]
-    assert run_quietly(config).num_missing == 1
-    assert records(database, "SELECT status FROM files ORDER BY path") == [("missing",), ("ok",)]
+    assert records(batch.database, "SELECT state, exit_code FROM runs WHERE id = 2") == [("finished", 5)]
+    assert records(batch.database, "SELECT status FROM files") == [("ok",), ("ok",)]
+    assert batch.run().num_missing == 1
+    assert records(batch.database, "SELECT status FROM files ORDER BY path") == [("missing",), ("ok",)]
 
 
 def test_a_path_that_cannot_even_be_looked_at_holds_up_no_stop(
-    config: Config, database: str, monkeypatch: pytest.MonkeyPatch
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop, server = Stop(), Server()
     monkeypatch.setattr(runner, "walk", lambda *_: server.hang())
     threading.Timer(0.2, stop.request, ["SIGINT"]).start()
     try:
         with pytest.raises(StopRequest):
-            run(config, Silent(), stop)
+            run(batch.config, Silent(), stop)
         assert server.hangs, "it was not waited for"
     finally:
         server.is_back.set()
-    assert not Path(database).exists()
+    assert not Path(batch.database).exists()

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from pipeline.config.schema import Config
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
@@ -14,7 +13,7 @@ from pipeline.run.slow_documents import IN_A_ROW, IN_ALL, SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult, ReadyPage
 from storage.types import PageError
-from tests.pipeline.conftest import MakePdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import changed, rows
 
 _LATE = PageError(stage="render", category="timeout", message="took longer than 60 s")
@@ -56,12 +55,10 @@ def test_documents_that_were_put_off_take_turns() -> None:
     assert list(slow.rest()) == [_page(2, "a"), _page(2, "b"), _page(3, "a"), _page(4, "a")]
 
 
-def test_the_rest_of_a_costly_document_is_read_last(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "0-costly.pdf", ["costly"] * 12)
+def test_the_rest_of_a_costly_document_is_read_last(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch.pdf("0-costly.pdf", ["costly"] * 12)
     for number in range(6):
-        make_pdf(docs / f"{number + 1}-good.pdf", [f"good {number}"])
+        batch.pdf(f"{number + 1}-good.pdf", [f"good {number}"])
     render, order = WorkerPool.render, []
 
     def rendered(self: WorkerPool, page: Page, **how: Any) -> "Future[ReadyPage | PageError]":
@@ -76,10 +73,10 @@ def test_the_rest_of_a_costly_document_is_read_last(
             order.append(Path(result.page.path).name)
 
     monkeypatch.setattr(WorkerPool, "render", rendered)
-    one_worker = changed(config, render={"workers": 1})
+    one_worker = changed(batch.config, render={"workers": 1})
     summary = run(one_worker, Told(), Stop())
     assert summary.pages == {"failed": 12, "ok": 6}
-    assert len(rows(database)) == 18
+    assert len(rows(batch.database)) == 18
     # What two workers' worth of pages was under way, and then the others.
     assert order.index("6-good.pdf") < order.index("0-costly.pdf", 4)
     assert set(order[-8:]) == {"0-costly.pdf"}

@@ -12,6 +12,7 @@ import pytest
 from pipeline.cli.main import main
 from pipeline.errors import ExitCode
 from tests.pipeline.checkpoints import READS_TEXT
+from tests.pipeline.conftest import Batch
 from tests.pipeline.runs import rows
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -86,42 +87,41 @@ def listener():
 
 
 def test_nothing_is_followed_started_or_written(
-    docs: Path,
-    tmp_path: Path,
-    reader: Path,
-    database: str,
-    listener: socket.socket,
-    monkeypatch: pytest.MonkeyPatch,
+    batch: Batch, tmp_path: Path, reader: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outside, launched = tmp_path / "outside.jpg", tmp_path / "launched"
     shutil.copy(SAMPLES / "photo.jpg", outside)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/a"
-    hostile_pdf(docs / "hostile.pdf", url=url, outside=outside, launched=launched)
+    hostile_pdf(batch.docs / "hostile.pdf", url=url, outside=outside, launched=launched)
     for name in ("report.pdf", "fax.tiff", "photo.jpg"):
-        shutil.copy(SAMPLES / name, docs)
+        shutil.copy(SAMPLES / name, batch.docs)
     whole = (SAMPLES / "scanned.pdf").read_bytes()
-    (docs / "repaired.pdf").write_bytes(whole.replace(b"startxref", b"startxxxx"))
-    (docs / "cut.pdf").write_bytes(whole[: len(whole) // 2])
-    (docs / "archive.zip").write_bytes(b"PK\x03\x04" + b"\0" * 60)
-    (docs / "drawing.svg").write_text(f'<svg xmlns="http://www.w3.org/2000/svg"><image href="{url}"/></svg>')
-    for path in docs.iterdir():
+    (batch.docs / "repaired.pdf").write_bytes(whole.replace(b"startxref", b"startxxxx"))
+    (batch.docs / "cut.pdf").write_bytes(whole[: len(whole) // 2])
+    (batch.docs / "archive.zip").write_bytes(b"PK\x03\x04" + b"\0" * 60)
+    (batch.docs / "drawing.svg").write_text(
+        f'<svg xmlns="http://www.w3.org/2000/svg"><image href="{url}"/></svg>'
+    )
+    for path in batch.docs.iterdir():
         path.chmod(0o444)
-    docs.chmod(0o555)
+    batch.docs.chmod(0o555)
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
-    before = listing(docs)
+    before = listing(batch.docs)
     try:
-        code = main(["run", str(docs), "--db", database, "--model", str(reader), "--quiet", *SETS])
+        code = main(
+            ["run", str(batch.docs), "--db", batch.database, "--model", str(reader), "--quiet", *SETS]
+        )
         assert code in (ExitCode.OK, ExitCode.INCOMPLETE)
-        assert listing(docs) == before
+        assert listing(batch.docs) == before
     finally:
-        docs.chmod(0o755)
+        batch.docs.chmod(0o755)
     assert os.listdir(here) == []
     assert not launched.exists()
     with pytest.raises(BlockingIOError):
         listener.accept()
-    found = {(Path(row["path"]).name, row["page"]): row["status"] for row in rows(database)}
+    found = {(Path(row["path"]).name, row["page"]): row["status"] for row in rows(batch.database)}
     assert found["hostile.pdf", 1] == "doubtful"  # it has an XFA form, so its page may be a placeholder
     assert found["report.pdf", 3] == "ok"
     assert found["repaired.pdf", 1] == "ok"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from pipeline.config.schema import Config
 from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
@@ -20,8 +19,8 @@ from pipeline.stages import discover
 from pipeline.stages.discover import probe
 from pipeline.stages.render import PageImage, render
 from pipeline.types import Page
-from tests.pipeline.conftest import MakePdf
-from tests.pipeline.runs import rows, run_quietly
+from tests.pipeline.conftest import Batch, MakePdf
+from tests.pipeline.runs import rows
 
 TILE = TileSettings(mode="tiny")
 
@@ -163,14 +162,11 @@ def test_a_file_that_is_being_written_is_left_for_the_next_run(
 def test_a_run_ends_such_pages_with_a_reason_and_the_next_reads_what_is_there(
     change: Callable[[Path, Path], None],
     category: str,
-    docs: Path,
-    config: Config,
-    database: str,
+    batch: Batch,
     other: Path,
-    make_pdf: MakePdf,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    path, kept = make_pdf(docs / "a.pdf", ["one", "two"]), make_pdf(docs / "b.pdf", ["three"])
+    path, kept = batch.pdf("a.pdf", ["one", "two"]), batch.pdf("b.pdf", ["three"])
     before = hashlib.sha256(path.read_bytes()).hexdigest()
     real = WorkerPool.render
     changed: list[int] = []
@@ -183,15 +179,15 @@ def test_a_run_ends_such_pages_with_a_reason_and_the_next_reads_what_is_there(
 
     with monkeypatch.context() as patch:
         patch.setattr(WorkerPool, "render", render_after_change)
-        summary = run_quietly(config)
+        summary = batch.run()
     assert summary.exit_code == ExitCode.INCOMPLETE
     assert summary.pages == {"ok": 1, "failed": 2}
-    found_rows = {(Path(row["path"]).name, row["page"]): row for row in rows(database)}
+    found_rows = {(Path(row["path"]).name, row["page"]): row for row in rows(batch.database)}
     for number in (1, 2):
         row = found_rows["a.pdf", number]
         assert (row["sha256"], row["text"], row["error"]["category"]) == (before, None, category)
     assert found_rows["b.pdf", 1]["status"] == "ok"
 
-    summary = run_quietly(config)
+    summary = batch.run()
     assert summary.pages == ({"ok": 2} if category == "changed" else {})
     assert kept.exists()

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pipeline.config.schema import Config
 from pipeline.documents.damage import image_losses, picture_data
 from pipeline.documents.damage.image_losses import has_hole
 from pipeline.documents.failures import DocumentError, PageRenderError
 from tests.faults.doubt import lost_pictures
 from tests.faults.doubt.lost_pictures import sound_images, spoilt_images
+from tests.pipeline.conftest import Batch
 from tests.pipeline.documents.drawing import show
-from tests.pipeline.runs import rows, run_quietly
+from tests.pipeline.runs import rows
 
 BLOCK = 4096
 
@@ -130,13 +130,11 @@ def test_zeros_in_a_jpeg_are_white_where_its_codes_say_so() -> None:
     assert not picture_data.is_damaged("/DCTDecode", made.getvalue())
 
 
-def test_a_run_keeps_what_was_read_of_a_spoilt_picture_in_doubt(
-    docs: Path, config: Config, database: str
-) -> None:
-    (docs / "hole.bmp").write_bytes(spoilt_images()["hole-grey.bmp"])
-    (docs / "sound.bmp").write_bytes(sound_images()["grey.bmp"])
-    assert run_quietly(config).exit_code == 3
-    hole, sound = rows(database)
+def test_a_run_keeps_what_was_read_of_a_spoilt_picture_in_doubt(batch: Batch) -> None:
+    (batch.docs / "hole.bmp").write_bytes(spoilt_images()["hole-grey.bmp"])
+    (batch.docs / "sound.bmp").write_bytes(sound_images()["grey.bmp"])
+    assert batch.run().exit_code == 3
+    hole, sound = rows(batch.database)
     assert (hole["status"], bool(hole["text"])) == ("doubtful", True)
     assert "parts of the file were never written" in hole["doubt"]
     assert (sound["status"], sound["doubt"]) == ("ok", None)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ocr.types import ParsedText
-from pipeline.config.schema import Config
 from pipeline.documents.damage import complaints, picture_data
 from pipeline.documents.failures import PageRenderError
 from pipeline.documents.open_files import OpenDocuments
@@ -16,8 +15,9 @@ from pipeline.text_layer.page import embedded_page
 from pipeline.types import EmbeddedPage, Page, PageResult
 from tests.faults.doubt import lost_pictures
 from tests.faults.files.hostile_pdfs import pdf
+from tests.pipeline.conftest import Batch
 from tests.pipeline.documents.drawing import page_of, show
-from tests.pipeline.runs import rows, run_quietly
+from tests.pipeline.runs import rows
 
 # Of these something is drawn that nobody can read.
 _BLACK_OR_GREY = ("jpeg-cut", "ccitt-rotten")
@@ -187,13 +187,13 @@ def test_nothing_read_of_what_could_not_be_drawn_is_a_failure() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_stores_no_lost_page_as_fine(docs: Path, config: Config, database: str) -> None:
-    (docs / "lost.pdf").write_bytes(lost_pictures.lost()["jpeg-rotten"])
-    (docs / "part.pdf").write_bytes(lost_pictures.in_part()["jpeg-half"])
-    (docs / "sound.pdf").write_bytes(lost_pictures.sound()["jpeg"])
-    summary = run_quietly(config)
+def test_a_run_stores_no_lost_page_as_fine(batch: Batch) -> None:
+    (batch.docs / "lost.pdf").write_bytes(lost_pictures.lost()["jpeg-rotten"])
+    (batch.docs / "part.pdf").write_bytes(lost_pictures.in_part()["jpeg-half"])
+    (batch.docs / "sound.pdf").write_bytes(lost_pictures.sound()["jpeg"])
+    summary = batch.run()
     assert summary.exit_code == 3
-    lost, part, sound = rows(database)
+    lost, part, sound = rows(batch.database)
     assert (lost["status"], lost["error"]["category"]) == ("failed", "unreadable")
     assert "Not a JPEG file" in lost["error"]["message"]
     assert (part["status"], bool(part["text"])) == ("doubtful", True)
