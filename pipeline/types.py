@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from encoders.views import PageViews, UInt8Array
 from ocr.types import Block, ParsedText, Word
-from storage.types import PageError, StageTiming
+from storage.types import AttemptFacts, PageError
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
 PageStatus = Literal[
@@ -237,31 +237,14 @@ ReadyPage = RenderedPage | EmbeddedPage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageResult:
-    """The result of one attempt at a page: a parsed transcript or an error, never both.
-
-    rung, source, rotation_deg, layer_agreement, script, doubt: see storage.types.PageRecord. packed_words: likewise, of
-    a result that went to another process (pipeline.stages.store.packed).
-    """
+class PageResult(AttemptFacts):
+    """The result of one attempt at a page: a parsed transcript or an error, never both."""
 
     page: Page
     status: PageStatus
     parsed: ParsedText | None
-    error: PageError | None
-    confidence: float | None = None
-    num_tokens: int = 0
-    width_px: int | None = None
-    height_px: int | None = None
-    dpi: float | None = None
-    rung: str | None = None
     source: Literal["ocr", "layer"] = "ocr"
-    rotation_deg: int = 0
-    layer_agreement: float | None = None
-    script: str | None = None
-    doubt: str | None = None
-    packed_words: bytes | None = None
-    timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        AttemptFacts.__post_init__(self)
         assert (self.parsed is None) != (self.error is None), "a transcript or an error, never both"
-        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypedDict
+from typing import Any, Protocol, TypedDict
 
 PAGE_STATUSES = (
     "pending", "ok", "blank", "doubtful", "repeated", "truncated", "failed", "embedded", "quarantined",
@@ -111,26 +111,19 @@ class StageTiming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageRecord:
-    """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
+class AttemptFacts:
+    """What is known of an attempt at a page beside its text.
 
-    settings_hash: of everything that decides the text. blocks: in reading order. words: those of text.split(), in its
-    order, with what is known of their places; () where nothing is. packed_words: the same as storage.words.packed_for
-    returns it, from where that was done beforehand; words is () then.
     confidence: 0..1. width_px, height_px, dpi: of the page as rendered, upright.
     rung: the ladder's step that made the attempt, None for the first reading. source: "ocr", or "layer" for the
     document's own text layer. rotation_deg: clockwise turn (0, 90, 180, 270) that made the page upright.
     layer_agreement: 0..1, how far text and text layer agree, None if they were not compared. script: ISO 15924
     code of a script that the model was not trained on. doubt: why the text may be wrong or incomplete, None if
     nothing suggests so; a "doubtful" page has one, and one that was cut short or repeats itself may.
+    packed_words: the text's words as storage.words.packed_for returns them, from where that was done beforehand.
     """
 
-    sha256: str
-    page_index: int
-    settings_hash: str
     status: str
-    text: str | None = None
-    markdown: str | None = None
     error: PageError | None = None
     confidence: float | None = None
     num_tokens: int = 0
@@ -143,14 +136,36 @@ class PageRecord:
     layer_agreement: float | None = None
     script: str | None = None
     doubt: str | None = None
-    blocks: Sequence[PlacedBlock] = field(default=())
-    words: Sequence[PlacedWord] = field(default=())
     packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        assert (self.text is None) != (self.error is None), "a text or an error, never both"
         assert self.status != "doubtful" or self.doubt, "what is doubtful says why"
+
+    def facts(self) -> dict[str, Any]:
+        """Returns them by name, to be handed on whole."""
+        return {name: getattr(self, name) for name in AttemptFacts.__dataclass_fields__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageRecord(AttemptFacts):
+    """One attempt at one page. page_index is 0-based; text and error: exactly one of them is not None.
+
+    settings_hash: of everything that decides the text. blocks: in reading order. words: those of text.split(), in its
+    order, with what is known of their places; () where nothing is, or they are packed.
+    """
+
+    sha256: str
+    page_index: int
+    settings_hash: str
+    text: str | None = None
+    markdown: str | None = None
+    blocks: Sequence[PlacedBlock] = field(default=())
+    words: Sequence[PlacedWord] = field(default=())
+
+    def __post_init__(self) -> None:
+        AttemptFacts.__post_init__(self)
+        assert (self.text is None) != (self.error is None), "a text or an error, never both"
 
     @property
     def seconds(self) -> float:

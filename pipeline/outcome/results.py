@@ -28,7 +28,6 @@ def result_of(
         page=ready.page,
         status=status,
         parsed=parsed,
-        error=None,
         width_px=ready.width_px,
         height_px=ready.height_px,
         dpi=ready.dpi,
