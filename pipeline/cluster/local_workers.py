@@ -28,8 +28,8 @@ class LocalWorkers(WorkerBackend):
     """
 
     def __init__(self, size: int, num_gpus: int, replicas: int = 1) -> None:
-        self.size, self._num_gpus, self._replicas = size, num_gpus, replicas
-        self._peers: list[_Process] = []
+        super().__init__(size)
+        self._num_gpus, self._replicas = num_gpus, replicas
 
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts a process with its share of the machine."""
@@ -37,13 +37,8 @@ class LocalWorkers(WorkerBackend):
         peer = _Process(
             slot, shared_out(config, self.size, replicas=self._replicas), run_id, settings_hash, gpu
         )
-        self._peers.append(peer)
+        self.peers.append(peer)
         return peer
-
-    def close(self) -> None:
-        """Ends all processes that have not."""
-        for peer in self._peers:
-            peer.kill()
 
 
 def shared_out(config: Config, num_workers: int, cpus: int | None = None, replicas: int = 1) -> Config:

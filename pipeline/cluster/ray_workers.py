@@ -36,9 +36,8 @@ class RayWorkers(WorkerBackend):
         size = size or self._num_gpus or machines
         cpus_each = max(1, int(found.get("CPU", 1)) // size)
         self._replicas = num_replicas(config, cpus_each, has_gpus=self._num_gpus > 0)
-        self.size = size * self._replicas
+        super().__init__(size * self._replicas)
         self._cpus_each = max(1, cpus_each // self._replicas)
-        self._peers: list[_Actor] = []
 
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts an actor where there is room; waits for that."""
@@ -52,13 +51,8 @@ class RayWorkers(WorkerBackend):
             shared_out(config, self.size, self._cpus_each * self.size, self._replicas), run_id, settings_hash
         )  # fmt: skip
         peer = _Actor(self._ray, actor)
-        self._peers.append(peer)
+        self.peers.append(peer)
         return peer
-
-    def close(self) -> None:
-        """Ends all actors; the cluster stays."""
-        for peer in self._peers:
-            peer.kill()
 
 
 def connected(address: str) -> Any:

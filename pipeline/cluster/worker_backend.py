@@ -27,14 +27,20 @@ class Peer(ABC):
 
 
 class WorkerBackend(ABC):
-    """Starts workers. size: slots for them."""
+    """Starts workers. size: slots for them. peers: all that were started."""
 
-    size: int
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.peers: list[Peer] = []
 
     @abstractmethod
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
-        """Returns a worker that begins to read. slot: from 0, below size. Raises: ConfigError, PipelineError."""
+        """Adds a worker that begins to read to the peers, and returns it. slot: from 0, below size.
 
-    @abstractmethod
+        Raises: ConfigError, PipelineError.
+        """
+
     def close(self) -> None:
-        """Gives back what all workers used."""
+        """Ends all workers that have not."""
+        for peer in self.peers:
+            peer.kill()

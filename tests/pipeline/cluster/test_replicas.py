@@ -98,7 +98,7 @@ def test_one_that_is_killed_is_replaced_and_all_is_read(config: Config) -> None:
 
     def kill(_: LoadedOn) -> None:
         if not killed:
-            process = next(peer._process for peer in backend._peers if peer._process.is_alive())
+            process = next(peer._process for peer in backend.peers if peer._process.is_alive())
             killed.append(process.pid)
             os.kill(process.pid, signal.SIGKILL)
 
