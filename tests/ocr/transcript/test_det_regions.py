@@ -1,13 +1,8 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ocr.transcript import grounding
 from ocr.transcript.grounding import parse_det
-from ocr.transcript.layouts.regions import LABELS
 from ocr.types import Block, ParsedText
-from tests.effort import effort
-from tests.ocr.transcript.untamed import WORDS, num_lost
 
 
 def page(raw: str) -> ParsedText:
@@ -59,36 +54,3 @@ def test_boxes_are_those_of_deepseeks_own_format() -> None:
 )
 def test_broken_tags_lose_no_text(raw: str, text: str) -> None:
     assert page(raw).text == text
-
-
-TAGS = st.sampled_from(
-    [
-        "<|det|>",
-        "<|/det|>",
-        "<|det|>text [1, 2, 3, 4]<|/det|>",
-        "text ",
-        "[1, 2",
-        "[[",
-        "<PAGE>",
-        "<|ref|>",
-        "\n\n",
-    ]
-)
-
-
-@given(st.lists(st.one_of(WORDS, TAGS), max_size=30))
-def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
-    """Only a label of a region with text may leave the text."""
-    raw = "".join(pieces)
-    parsed = page(raw)
-    labels = "".join(block.label for block in parsed.blocks if block.label not in LABELS)
-    words = [piece for piece in pieces if piece.startswith(" q") and piece.strip() not in labels]
-    assert num_lost(raw, words, parsed) == []
-
-
-@pytest.mark.parametrize(
-    "unit", ["<|det|>", "<|det|>text [", "<|det|>a<|/det|>", "[", "\n ", "<table>", "<|"]
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = "<|det|>table [1, 2" + " " * 20_000 + unit * 5_000
-    assert effort(lambda: page(raw)) < 130

@@ -1,11 +1,5 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from ocr.transcript import grounding
 from ocr.transcript.untagged import parse_html_tables, parse_text
-from tests.effort import effort
-from tests.ocr.transcript.untamed import WORDS, num_lost
 
 
 def test_tables_become_rows_and_nothing_else_changes() -> None:
@@ -28,25 +22,6 @@ def test_tables_become_rows_and_nothing_else_changes() -> None:
     for block in parsed.blocks:
         assert block.raw_span is not None
         assert raw[slice(*block.raw_span)] == block.text
-
-
-TAGS = st.sampled_from(
-    ["<table>", "</table>", "<tr>", "</tr>", "<td>", "</td>", "<thead>", "<br>", "\n\n", "<tab", "&lt;"]
-)
-
-
-@given(st.lists(st.one_of(WORDS, TAGS), max_size=30))
-def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
-    raw = "".join(pieces)
-    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parse_html_tables(raw)) == []
-
-
-@pytest.mark.parametrize(
-    "unit", ["<table>", "<table ", "</td> ", "<td ", "\n ", "</table>", "&#1", "<table></table>"]
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = "<table><tr><td>" + " " * 20_000 + unit * 5_000
-    assert effort(lambda: parse_html_tables(raw)) < 130
 
 
 def test_text_is_read_as_deepseeks_without_regions_is() -> None:

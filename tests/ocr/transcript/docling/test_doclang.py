@@ -1,14 +1,9 @@
 """DocLang's examples in its specification (doclang-project/doclang, spec.md), and disorder of them."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ocr.transcript.docling.markups import parse_doclang as parse
-from ocr.transcript.layouts.regions import LABELS
 from ocr.types import ParsedText
-from tests.effort import effort
-from tests.ocr.transcript.untamed import WORDS, num_lost
 
 
 def page(raw: str) -> ParsedText:
@@ -95,99 +90,3 @@ def test_tables_charts_code_and_fields() -> None:
 )
 def test_broken_or_odd_markup_costs_structure_and_never_text(raw: str, markdown: str) -> None:
     assert page(raw).markdown == markdown
-
-
-TAGS = st.sampled_from(
-    [
-        *(
-            "<doclang>",
-            "</doclang>",
-            "<text>",
-            "</text>",
-            '<heading level="2">',
-            "</heading>",
-            "<table>",
-            "</table>",
-        ),
-        *(
-            "<fcel/>",
-            "<ched/>",
-            "<lcel/>",
-            "<ucel/>",
-            "<nl/>",
-            "<caption>",
-            "</caption>",
-            "<picture>",
-            "</picture>",
-        ),
-        *(
-            '<list class="ordered">',
-            "</list>",
-            "<ldiv/>",
-            "<ldiv>",
-            "</ldiv>",
-            "<marker>",
-            "</marker>",
-            "<code>",
-        ),
-        *(
-            "</code>",
-            "<content>",
-            "</content>",
-            "<![CDATA[",
-            "]]>",
-            "<formula>",
-            "</formula>",
-            "<bold>",
-            "</bold>",
-        ),
-        *(
-            '<location value="12"/>',
-            '<location value="x"/>',
-            '<label value="a"/>',
-            "<checkbox/>",
-            "&amp;",
-            "&#",
-            "\n",
-        ),
-        *(
-            "<field_item>",
-            "</field_item>",
-            "<key>",
-            "<value>",
-            "</value>",
-            "<page_break/>",
-            '<src uri="',
-            "<text ",
-        ),
-    ]
-)
-
-
-@given(st.lists(st.one_of(WORDS, TAGS), max_size=40))
-def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
-    raw = "".join(pieces)
-    parsed = page(raw)
-    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parsed) == []
-    for block in parsed.blocks:
-        assert block.text in parsed.markdown
-        assert block.label in LABELS
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "<text ",
-        "<![CDATA[",
-        "&#",
-        "<list><ldiv/>",
-        "<bold>",
-        '<text a="b" ',
-        "<?xml ",
-        "<table><fcel/>",
-        "<location",
-    ],
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = "<doclang><text" + " " * 20_000 + unit * 5_000
-    assert effort(lambda: page(raw)) < 130

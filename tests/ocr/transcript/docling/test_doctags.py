@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from ocr.transcript.docling.markups import parse_doctags as parse
 from ocr.transcript.layouts.regions import LABELS
 from ocr.types import ParsedText
-from tests.effort import effort
-from tests.ocr.transcript.untamed import WORDS, num_lost
 
 # After docling-core, test/data/doc/constructed_document.yaml.dt, whose markdown is docling's own but for the table.
 DOCUMENT = """<doctag><title>Title of the Document</title>
@@ -197,97 +195,6 @@ def test_broken_or_odd_markup_costs_structure_and_never_text(
     assert found(raw) == blocks
 
 
-TAGS = st.sampled_from(
-    [
-        *(
-            "<doctag>",
-            "</doctag>",
-            "<text>",
-            "</text>",
-            "<title>",
-            "<section_header_level_1>",
-            "</section_header_level_1>",
-        ),
-        *(
-            "<otsl>",
-            "</otsl>",
-            "<fcel>",
-            "<ched>",
-            "<lcel>",
-            "<ucel>",
-            "<xcel>",
-            "<nl>",
-            "<caption>",
-            "</caption>",
-        ),
-        *(
-            "<picture>",
-            "</picture>",
-            "<ordered_list>",
-            "</ordered_list>",
-            "<list_item>",
-            "</list_item>",
-            "<code>",
-        ),
-        *(
-            "</code>",
-            "<formula>",
-            "</formula>",
-            "<inline>",
-            "</inline>",
-            "<loc_12>",
-            "<_Python_>",
-            "<logo>",
-            "\n",
-        ),
-        *(
-            "<chart>",
-            "<key_0>",
-            "</key_0>",
-            "<checkbox_selected>",
-            "<page_break>",
-            "<link_3>",
-            "<text",
-            "<loc_",
-        ),
-    ]
-)
-
-
-@given(st.lists(st.one_of(WORDS, TAGS), max_size=40))
-def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
-    raw = "".join(pieces)
-    parsed = page(raw)
-    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parsed) == []
-    for block in parsed.blocks:
-        assert block.text in parsed.markdown
-        assert block.label in LABELS
-        assert block.raw_span is not None
-        start, end = block.raw_span
-        assert 0 <= start <= end <= len(raw)
-
-
 @given(st.text(st.sampled_from("<>/_texlocdgi0 \n")))
 def test_no_input_raises(raw: str) -> None:
     page(raw)
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        *(
-            "<otsl><fcel>",
-            "<text>",
-            "<list_item>",
-            "<ordered_list><list_item>",
-            "<fcel><lcel><ucel><nl>",
-            "<",
-            " ",
-            "\n ",
-        ),
-        *("</text>", "<loc_1>", "<code>", "`", "<inline><formula>", "<caption>", "<_", "<picture><caption>a"),
-    ],
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = "<doctag><text><loc_1>" + " " * 20_000 + unit * 5_000
-    assert effort(lambda: page(raw)) < 130

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocr.transcript.layouts.json_layout import parse
-from ocr.transcript.layouts.regions import LABELS
 from ocr.types import ParsedText
-from tests.effort import effort
 from tests.ocr.transcript.untamed import WORDS, num_lost
 
 # After the example of replicate.com/sljeff/dots.ocr
@@ -91,39 +89,3 @@ def test_a_layout_that_is_cut_off_keeps_all_that_was_written(
     items = [{"bbox": [1, 2, 3, 4], "category": "Text", "text": f'{word}\\ " é'} for word in words]
     raw = ("```json\n" * fenced + json.dumps(items, ensure_ascii=False))[:cut]
     assert num_lost(raw, words, page(raw)) == []
-
-
-PIECES = st.sampled_from(
-    [
-        "[",
-        "]",
-        "{",
-        "}",
-        '"',
-        '"bbox": [1, 2, 3, 4]',
-        '"text": "',
-        ", ",
-        ": ",
-        "\\",
-        "\\u12",
-        "```json\n",
-        "\n",
-        "1e9",
-    ]
-)
-
-
-@given(st.lists(st.one_of(WORDS, PIECES), max_size=30))
-def test_every_word_survives_any_disorder(pieces: list[str]) -> None:
-    raw = "".join(pieces)
-    parsed = page(raw)
-    assert num_lost(raw, [piece for piece in pieces if piece.startswith(" q")], parsed) == []
-    assert {block.label for block in parsed.blocks} <= LABELS
-
-
-@pytest.mark.parametrize(
-    "unit", ["[", "{", '[{"a":', '{"text": "', "\\", "\\x", " ", '{"bbox": [1]},', "```json\n", '"']
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = '[{"bbox": [1, 2, 3, 4], "text": "one"},' + " " * 20_000 + unit * 5_000
-    assert effort(lambda: page(raw)) < 130
