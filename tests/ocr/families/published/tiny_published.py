@@ -258,73 +258,40 @@ def minicpmv4_7() -> Made:
     return config, pictures, tok, template("<|image_pad|>"), "MiniCPMV4_7Processor"
 
 
-def qwen3_vl() -> Made:
+def qwen(name: str, text: dict[str, Any], processor: str, patch_px: int, **vision: Any) -> Made:
     tok = tokenizer(QWEN)
     start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
-    config = transformers.Qwen3VLConfig(
-        vision_config={
-            "depth": 3, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 16,
-            "out_hidden_size": 32, "num_position_embeddings": 64, "deepstack_visual_indexes": [0, 1],
-        },
-        text_config={**TEXT, "head_dim": 16, "rope_parameters": rope(4, 2, 2)},
+    config = getattr(transformers, f"{name}Config")(
+        vision_config={"depth": 2, "hidden_size": 32, "num_heads": 2, "patch_size": patch_px, **vision},
+        text_config=text,
         image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
     )  # fmt: skip
-    pictures = transformers.Qwen2VLImageProcessorPil(
-        size={"shortest_edge": 4096, "longest_edge": 20480}, patch_size=16
-    )
-    return config, pictures, tok, template(QWEN_IMAGE), "Qwen3VLProcessor"
+    size = {"shortest_edge": 16 * patch_px**2, "longest_edge": 80 * patch_px**2}
+    pictures = transformers.Qwen2VLImageProcessorPil(size=size, patch_size=patch_px)
+    return config, pictures, tok, template(QWEN_IMAGE), processor
+
+
+QWEN_TEXT = {**TEXT, "bos_token_id": 256, "eos_token_id": 258, "rope_parameters": rope(1, 1, 2)}
+WIDTHS = {"intermediate_size": 48, "out_hidden_size": 32}
+
+
+def qwen3_vl() -> Made:
+    text = {**TEXT, "head_dim": 16, "rope_parameters": rope(4, 2, 2)}
+    levels = {"depth": 3, "deepstack_visual_indexes": [0, 1]}
+    return qwen("Qwen3VL", text, "Qwen3VLProcessor", 16, **WIDTHS, num_position_embeddings=64, **levels)
 
 
 def qwen3_5() -> Made:
-    tok = tokenizer(QWEN)
-    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
-    config = transformers.Qwen3_5Config(
-        vision_config={
-            "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 16,
-            "out_hidden_size": 32, "num_position_embeddings": 64,
-        },
-        text_config=LINEAR,
-        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
-    )  # fmt: skip
-    pictures = transformers.Qwen2VLImageProcessorPil(
-        size={"shortest_edge": 4096, "longest_edge": 20480}, patch_size=16
-    )
-    return config, pictures, tok, template(QWEN_IMAGE), "Qwen3VLProcessor"
+    return qwen("Qwen3_5", LINEAR, "Qwen3VLProcessor", 16, **WIDTHS, num_position_embeddings=64)
 
 
 def qwen2_vl() -> Made:
-    tok = tokenizer(QWEN)
-    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
-    config = transformers.Qwen2VLConfig(
-        vision_config={
-            "depth": 2, "embed_dim": 32, "hidden_size": 32, "num_heads": 2, "patch_size": 14, "mlp_ratio": 2,
-        },
-        text_config={**TEXT, "bos_token_id": 256, "eos_token_id": 258, "rope_parameters": rope(1, 1, 2)},
-        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
-    )  # fmt: skip
-    pictures = transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
-    return config, pictures, tok, template(QWEN_IMAGE), "Qwen2VLProcessor"
+    return qwen("Qwen2VL", QWEN_TEXT, "Qwen2VLProcessor", 14, embed_dim=32, mlp_ratio=2)
 
 
 def qwen2_5_vl() -> Made:
-    tok = tokenizer(QWEN)
-    start, end, image, video = tok.convert_tokens_to_ids(list(QWEN[3:]))
-    config = transformers.Qwen2_5_VLConfig(
-        vision_config={
-            "depth": 2, "hidden_size": 32, "intermediate_size": 48, "num_heads": 2, "patch_size": 14,
-            "out_hidden_size": 32, "window_size": 56, "fullatt_block_indexes": [1],
-        },
-        text_config={**TEXT, "bos_token_id": 256, "eos_token_id": 258, "rope_parameters": rope(1, 1, 2)},
-        image_token_id=image, video_token_id=video, vision_start_token_id=start, vision_end_token_id=end,
-    )  # fmt: skip
-    pictures = transformers.Qwen2VLImageProcessorPil(size={"shortest_edge": 3136, "longest_edge": 15680})
-    return (
-        config,
-        pictures,
-        tok,
-        template(QWEN_IMAGE),
-        "Qwen2_5_VLProcessor",
-    )
+    windows = {"window_size": 56, "fullatt_block_indexes": [1]}
+    return qwen("Qwen2_5_VL", QWEN_TEXT, "Qwen2_5_VLProcessor", 14, **WIDTHS, **windows)
 
 
 def got_ocr2() -> Made:
