@@ -106,16 +106,6 @@ def test_large_batches_are_never_captured_and_never_cut_up_for_small_graphs() ->
     assert capture.captured == [16]
 
 
-def test_a_size_that_loses_is_tried_once() -> None:
-    path = ViewPath(clock=Clock(launch=0.0, per_token=1.0))
-    manager, capture = on_demand(path)
-    for _ in range(4 * AFTER):
-        assert encode(manager, path, 2) == "eager"
-        manager.capture_due()
-    assert capture.captured == [32]
-    assert manager.stats()["global"].losing_graphs == 1
-
-
 class Broken(ViewPath):
     """Wrong in replays of one view."""
 
@@ -126,14 +116,17 @@ class Broken(ViewPath):
         return outputs
 
 
-def test_a_size_that_was_wrong_does_not_come_back() -> None:
-    path = Broken()
+@pytest.mark.parametrize(
+    ("path", "fault"),
+    [(Broken(), "parity_failures"), (ViewPath(clock=Clock(launch=0.0, per_token=1.0)), "losing_graphs")],
+)
+def test_a_size_that_is_wrong_or_loses_is_tried_once(path: ViewPath, fault: str) -> None:
     manager, capture = on_demand(path)
     for _ in range(4 * AFTER):
         assert encode(manager, path, 1) == "eager"
         manager.capture_due()
     assert capture.captured == [16]
-    assert manager.stats()["global"].parity_failures == 1
+    assert getattr(manager.stats()["global"], fault) == 1
 
 
 def test_a_larger_size_may_follow_one_that_was_freed() -> None:

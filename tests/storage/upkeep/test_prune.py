@@ -37,27 +37,25 @@ def is_sound(path: Path) -> bool:
         return audit(db).problems == []
 
 
+def gone(**counts: int) -> dict[str, int]:
+    return dict.fromkeys(("attempts", "runs", "files", "documents", "pages"), 0) | counts
+
+
 def test_attempts_that_are_not_current_go_with_all_that_is_theirs(path: Path) -> None:
     with Store(path) as store:
         block = Block(label="text", text="b")
         for number in range(3):
             store.record_page(new_run(store), a_page(f"reading {number}", blocks=(block,)))
     shown = rows(path, SHOWN)
-    assert prune(str(path), dry_run=True) == {
-        "attempts": 2,
-        "runs": 1,
-        "files": 0,
-        "documents": 0,
-        "pages": 0,
-    }
+    assert prune(str(path), dry_run=True) == gone(attempts=2, runs=1)
     assert rows(path, "SELECT count(*) FROM attempts") == [(3,)]
-    assert prune(str(path)) == {"attempts": 2, "runs": 1, "files": 0, "documents": 0, "pages": 0}
+    assert prune(str(path)) == gone(attempts=2, runs=1)
     assert rows(path, SHOWN) == shown
     assert rows(path, TEXTS) == [("reading 2",)]
     assert rows(path, "SELECT count(*) FROM blocks") == rows(path, "SELECT count(*) FROM timings") == [(1,)]
     assert rows(path, "SELECT id FROM runs") == [(1,), (3,)]  # the one that found the file, the last
     assert is_sound(path)
-    assert prune(str(path)) == {"attempts": 0, "runs": 0, "files": 0, "documents": 0, "pages": 0}
+    assert prune(str(path)) == gone()
 
 
 def test_the_last_runs_and_young_ones_are_left_alone(path: Path) -> None:
@@ -160,15 +158,9 @@ def test_vanished_files_go_where_asked_for(path: Path) -> None:
         second = store.start_run(a_run())
         mark_missing(store, second, "/gone")
         store.record_file(second, a_file("here.pdf", SHA_B, num_pages=1))
-    assert prune(str(path)) == {"attempts": 0, "runs": 0, "files": 0, "documents": 0, "pages": 0}
+    assert prune(str(path)) == gone()
     assert prune(str(path), missing=True, keep_runs=2)["files"] == 0
-    assert prune(str(path), missing=True) == {
-        "attempts": 1,
-        "runs": 0,
-        "files": 3,
-        "documents": 2,
-        "pages": 3,
-    }
+    assert prune(str(path), missing=True) == gone(attempts=1, files=3, documents=2, pages=3)
     assert rows(path, "SELECT path FROM files") == [("here.pdf",)]
     assert rows(path, TEXTS) == [("moved",)]
     assert rows(path, "SELECT rowid FROM page_search WHERE page_search MATCH 'vanished'") == []
@@ -182,13 +174,7 @@ def test_superseded_content_goes_where_asked_for(path: Path) -> None:
         for name in ("a.pdf", "b.pdf"):
             store.record_file(store.start_run(a_run()), a_file(name, "c" * 64))
     assert prune(str(path), missing=True)["documents"] == 0
-    assert prune(str(path), superseded=True) == {
-        "attempts": 1,
-        "runs": 0,
-        "files": 0,
-        "documents": 1,
-        "pages": 3,
-    }
+    assert prune(str(path), superseded=True) == gone(attempts=1, documents=1, pages=3)
     assert rows(path, "SELECT sha256 FROM documents ORDER BY 1") == [(SHA_B,), ("c" * 64,)]
     # b's former content is still at another path; that it was at b's is known until that goes as well.
     assert rows(path, "SELECT path FROM superseded") == [("b.pdf",)]
@@ -295,11 +281,7 @@ def test_what_died_with_a_page_is_kept_as_long_as_the_page(path: Path) -> None:
     assert rows(path, "SELECT page_id, run_id FROM in_flight ORDER BY 1, 2") == [(1, 2), (1, 3), (4, 2)]
     assert is_sound(path)
     found = prune(str(path), missing=True, dry_run=True)
-    assert (
-        prune(str(path), missing=True)
-        == found
-        == {"attempts": 0, "runs": 1, "files": 1, "documents": 1, "pages": 3}
-    )
+    assert prune(str(path), missing=True) == found == gone(runs=1, files=1, documents=1, pages=3)
     assert rows(path, "SELECT page_id, run_id FROM in_flight") == [(4, 2)]
     assert rows(path, "SELECT id FROM runs ORDER BY 1") == [(1,), (2,), (4,), (5,)]
     assert is_sound(path)
