@@ -71,7 +71,7 @@ class LineReaders(TaskPool):
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
             imports=(
-                "pipeline.ingest.workers.worker",
+                "pipeline.ingest.workers.process_start",
                 "ocr.line_reader.reading",
                 "pipeline.stages.read_lines",
                 __name__,

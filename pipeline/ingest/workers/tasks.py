@@ -4,13 +4,11 @@ A run's own process opens no files. Without PyMuPDF and everything that draws, c
 of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 """
 
-import contextlib
 import pickle
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pipeline.ingest.workers.limits import killed_if_hung
@@ -34,15 +32,10 @@ class Timed(Generic[Result]):
 
 
 def start(memory_bytes: int | None, name: str = "ocrb-render") -> None:
-    """Prepares a worker process: calls pipeline.ingest.workers.worker.start.
+    """Prepares a worker process, of this name: see pipeline.ingest.workers.process_start."""
+    from pipeline.ingest.workers import process_start
 
-    name: the one that the system lists the process under, at most 15 letters.
-    """
-    from pipeline.ingest.workers import worker
-
-    with contextlib.suppress(OSError):  # where there is no /proc
-        Path("/proc/self/comm").write_text(name, encoding="ascii")
-    worker.start(memory_bytes)
+    process_start.start(memory_bytes, name)
     _start_s[:] = [time.process_time()]
 
 

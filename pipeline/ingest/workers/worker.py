@@ -1,18 +1,11 @@
-"""Runs inside a worker process: its tasks, and the limits it puts on itself. Never imports torch."""
+"""The tasks of the processes that open files, which run inside them. Never imports torch."""
 
-import multiprocessing
-import os
-import signal
-import threading
-import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
-
-from threadpoolctl import threadpool_limits
 
 from pipeline.documents import pdf
 from pipeline.documents.failures import DocumentError, PageRenderError
@@ -21,7 +14,6 @@ from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture, pag
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork
-from pipeline.ingest.workers.limits import keep_freed_memory, limit_process
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render, tile
 from pipeline.stages.word_places import with_places
@@ -48,20 +40,6 @@ Result = TypeVar("Result")
 _DOCUMENTS = OpenDocuments()
 # Reasons why a page of an unchanged file has no pixels; a changed file's text layer says nothing about the page.
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
-
-
-def start(memory_bytes: int | None) -> None:
-    """Prepares the process: it ends at once on SIGTERM and with its parent, and limits itself."""
-    # Ctrl-C reaches the whole process group; the parent decides when workers end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Handled by the kernel: a Python handler would wait for C code to return.
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    _silence()
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    # Tasks run in parallel as processes: threads that spin while waiting for work would only take CPU from others.
-    threadpool_limits(1)
-    keep_freed_memory()
-    limit_process(memory_bytes)
 
 
 def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings) -> Document:
@@ -197,24 +175,3 @@ def _with_rest(found: EmbeddedPage, settings: RenderSettings, layout: TileSettin
     if rendered.grey is None:
         return found
     return replace(found, rest=without_layer(rendered, found.layer, found.width_px))
-
-
-def _end_with_parent() -> None:
-    """Ends the process soon after its parent has ended, however that happened.
-
-    PR_SET_PDEATHSIG will not do: it follows the parent's thread, and short-lived threads start replacement workers.
-    """
-    parent = multiprocessing.parent_process()
-    parent_pid = os.getppid()
-    while parent is not None and parent.is_alive() and os.getppid() == parent_pid:
-        parent.join(1.0)
-    os._exit(1)
-
-
-def _silence() -> None:
-    """Silences what the process and its C libraries print: damaged files are reported through their rows."""
-    warnings.simplefilter("ignore")
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
-    os.close(nowhere)

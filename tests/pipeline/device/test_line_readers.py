@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -44,6 +46,12 @@ def test_a_process_reads_a_page_from_shared_memory(readers: LineReaders) -> None
     readers.arena = None
     if arena is not None:
         arena.close()
+
+
+def test_a_process_that_reads_lines_imports_nothing_that_opens_files(readers: LineReaders) -> None:
+    [imports] = readers._context.Process.args
+    script = f"import sys, {', '.join(imports)}; sys.exit(bool({{'torch', 'pymupdf'}} & sys.modules.keys()))"
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_a_page_that_cannot_be_read_fails_alone(readers: LineReaders) -> None:
