@@ -19,6 +19,8 @@ from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.fork_servers import context
 
 _END_S = 5.0
+# What multiprocessing says where the server of forks is gone: the process may live.
+_UNKNOWN = 255
 
 
 class LocalWorkers(WorkerBackend):
@@ -87,8 +89,9 @@ class _Process(Peer):
 
     def kill(self) -> None:
         """Kills the process and what it started."""
-        if self._process.is_alive():
-            self._process.kill()
+        if self._process.exitcode in (None, _UNKNOWN):
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
         self._process.join(_END_S)
 
 

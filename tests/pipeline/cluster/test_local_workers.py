@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from pipeline.reports.progress import Silent
 from pipeline.run import runner
 from pipeline.stages.store import store_page
 from pipeline.stop import Stop
-from tests.pipeline.runs import rows
+from tests.pipeline.runs import WAIT_S, rows, wait_until
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 
@@ -129,6 +130,19 @@ def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
     runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore", documents=few), Silent(), Stop())
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
     assert "lost" in {its.doing for its in summary.workers}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are no forks")
+def test_a_worker_is_ended_although_the_server_is_gone_that_it_is_a_fork_of(tmp_path: Path) -> None:
+    peer: Any = LocalWorkers(1, 0).start(0, config_of(tmp_path / "a.db"), 1, "settings")
+    assert peer.receive()
+    stat = Path(f"/proc/{peer._process.pid}/stat")
+    os.kill(int(stat.read_text().rpartition(")")[2].split()[1]), signal.SIGKILL)
+    peer._process.join(WAIT_S)
+    assert stat.read_text().rpartition(")")[2].split()[0] != "Z", "nobody could say how it ended"
+    peer.kill()
+    wait_until(lambda: not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z")
 
 
 @pytest.mark.slow
