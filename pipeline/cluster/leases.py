@@ -113,7 +113,8 @@ class Leases:
         await self._has_begun(worker)
         while worker not in self._leaving and not self._back:
             taken += [file.found for file in self._shared(worker)]
-            if taken or not (self._others_plan(worker) or self._may_come_back(worker)):
+            others_plan = any(paths for other, paths in self._unplanned.items() if other != worker)
+            if taken or not (others_plan or self._may_come_back(worker)):
                 return taken
             await asyncio.sleep(_POLL_S)
         return [] if worker in self._leaving else await self.take(worker, most)
@@ -121,9 +122,6 @@ class Leases:
     def leaves(self, worker: int) -> None:
         """Notes that a worker is gone: what it asked for needs no answer."""
         self._leaving.add(worker)
-
-    def _others_plan(self, worker: int) -> bool:
-        return any(paths for other, paths in self._unplanned.items() if other != worker)
 
     def _may_come_back(self, worker: int) -> bool:
         """Returns whether a worker has nothing to do that waits for its files' end, and others read."""

@@ -99,7 +99,8 @@ def judged(result: PageResult, *, below: float) -> PageResult:
         return replace(doubted(result, NONE_READ), confidence=None)
     if result.source == "layer":
         return result
-    share = _letter_share(result.parsed.text)
+    marks = "".join(_FILLED.sub(r"\1", result.parsed.text).split())
+    share = sum(map(str.isalnum, marks)) / len(marks)
     if share < _FEWEST_LETTERS:
         result = doubted(result, _MOSTLY_MARKS if share else _NO_WORDS)
     if result.confidence is None:
@@ -111,11 +112,6 @@ def judged(result: PageResult, *, below: float) -> PageResult:
     if result.script is not None:
         result = _nonsense(result, f"{_FOREIGN} ({result.script})")
     return result
-
-
-def _letter_share(text: str) -> float:
-    marks = "".join(_FILLED.sub(r"\1", text).split())
-    return sum(map(str.isalnum, marks)) / len(marks)
 
 
 def _nonsense(result: PageResult, reason: str) -> PageResult:

@@ -193,9 +193,11 @@ class PageReading:
             return False
         self.ban.push(token)
         self.logprobs.append(logprob)
-        if len(self.tokens) % CHECK_EVERY == 0 and self._is_endless():
-            self.finish = "loop"
-            return False
+        if len(self.tokens) % CHECK_EVERY == 0:
+            self.loop_period = self.loops.period(self.tokens) or 0
+            if self.loop_period or self.loops.is_monotonous(self.tokens):
+                self.finish = "loop"
+                return False
         return len(self.tokens) < self.budget
 
     def calm_until(self) -> int:
@@ -208,10 +210,6 @@ class PageReading:
         self.ban.is_calm()
         count = len(self.tokens)
         return min(self.ban.calm_until, count - count % CHECK_EVERY + CHECK_EVERY - 1, self.budget - 1)
-
-    def _is_endless(self) -> bool:
-        self.loop_period = self.loops.period(self.tokens) or 0
-        return bool(self.loop_period or self.loops.is_monotonous(self.tokens))
 
     def noise(self, vocab_size: int) -> Tensor | None:
         """Returns the noise to add to the next token's logits before one is chosen, fp32 [V].

@@ -74,19 +74,16 @@ def _fused_forward(module: Any) -> Callable[..., Any] | None:
         return partial(attention, module)
     if name == "UnlimitedOcrTextMLP" and is_silu(module.act_fn):
         return partial(mlp, module)
-    if name == "UnlimitedOcrTextTopkRouter" and _routes(module):
+    if (
+        name == "UnlimitedOcrTextTopkRouter"
+        and module.topk_method == "greedy"
+        and module.hidden_dim % 16 == 0
+    ):
         return partial(router, module)
-    if name == "UnlimitedOcrTextExperts" and _multiplies(module):
-        return partial(experts, module)
+    if name == "UnlimitedOcrTextExperts" and is_silu(module.act_fn):
+        is_whole = module.hidden_dim % 16 == module.intermediate_dim % 16 == 0
+        return partial(experts, module) if is_whole else None
     return None
-
-
-def _routes(module: Any) -> bool:
-    return bool(module.topk_method == "greedy" and module.hidden_dim % 16 == 0)
-
-
-def _multiplies(module: Any) -> bool:
-    return is_silu(module.act_fn) and module.hidden_dim % 16 == 0 and module.intermediate_dim % 16 == 0
 
 
 def is_silu(activation: nn.Module) -> bool:

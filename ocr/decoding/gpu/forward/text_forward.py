@@ -60,7 +60,8 @@ class TextForward:
         """Returns the hidden states of a step, [S, D]."""
         embeds_S1D = self._language.get_input_embeddings()(ids_S[:, None])
         cache = StepCache(self._pool, plan_SP, fused=self._fused)
-        with fused_layers(self._language) if self._fuses(len(ids_S)) else nullcontext():
+        fuses = self._fused and self._layers and len(ids_S) * self._num_experts <= MAX_PAIRS
+        with fused_layers(self._language) if fuses else nullcontext():
             return self._forward(embeds_S1D, plan_SP[:, :1].long(), cache, cache)[:, -1]
 
     def logits_into(self, hidden_TD: Tensor, logits_TV: Tensor) -> None:
@@ -70,9 +71,6 @@ class TextForward:
             torch.mm(hidden_TD, head.weight.t(), out=logits_TV)
         else:
             logits_TV.copy_(head(hidden_TD))
-
-    def _fuses(self, tokens: int) -> bool:
-        return self._fused and self._layers and tokens * self._num_experts <= MAX_PAIRS
 
     def _forward(self, embeds: Tensor, positions: Tensor, cache: object, paged: StepCache | None) -> Tensor:
         experts = self._prompt_experts if paged is None else self._step_experts

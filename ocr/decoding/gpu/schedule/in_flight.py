@@ -56,7 +56,8 @@ class Control:
         eos_id, refused, calm = self._eos_id, [], 0
         assert record.rows is not None
         tokens, logprobs = _columns(numbers[record.rows])
-        damaged = _has_nan(logprobs)
+        total = sum(logprobs)  # never of opposite infinities: a log probability is not above 0
+        damaged = total != total
         for place, (page, generation, token, logprob) in enumerate(
             zip(record.pages, record.generations, tokens, logprobs, strict=True)
         ):
@@ -186,8 +187,3 @@ def _columns(numbers: Numbers) -> tuple[list[int], list[float]]:
     tokens: list[int] = numbers[:, 0].astype(np.int64).tolist()
     logprobs: list[float] = numbers[:, 1].tolist()
     return tokens, logprobs
-
-
-def _has_nan(logprobs: Sequence[float]) -> bool:
-    total = sum(logprobs)  # never of opposite infinities: a log probability is not above 0
-    return total != total
