@@ -315,17 +315,9 @@ def test_a_search_says_how_many_hits_there_are(database: str, capsys: pytest.Cap
 def test_files_are_chosen_by_options(reader: Path, tmp_path: Path, make_pdf: MakePdf) -> None:
     for name in ("a.pdf", "b.pdf", "old.pdf"):
         make_pdf(tmp_path / name, ["one"])
-    arguments = [
-        "run",
-        str(tmp_path),
-        "--db",
-        str(tmp_path / "a.db"),
-        "--model",
-        str(reader),
-        *SETS,
-        "--quiet",
-    ]
-    assert main([*arguments, "--include", "a*", "--include", "old*", "--exclude", "old*"]) == ExitCode.OK
+    arguments = ["run", str(tmp_path), "--db", str(tmp_path / "a.db"), "--model", str(reader), *SETS]
+    chosen = ["--include", "a*", "--include", "old*", "--exclude", "old*"]
+    assert main([*arguments, "--quiet", *chosen]) == ExitCode.OK
     with open_for_reading(str(tmp_path / "a.db")) as db:
         assert [Path(path).name for (path,) in db.conn.execute("SELECT path FROM files")] == ["a.pdf"]
 
@@ -336,16 +328,8 @@ def test_a_plan_fetches_no_model(
 ) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
     make_pdf(tmp_path / "a.pdf", ["one", "two"])
-    arguments = [
-        "run",
-        str(tmp_path / "a.pdf"),
-        "--plan",
-        "--model",
-        "nobody/nothing-here",
-        "--db",
-        str(tmp_path / "a.db"),
-    ]
-    assert main(arguments) == ExitCode.OK
+    asked = ["--plan", "--model", "nobody/nothing-here", "--db", str(tmp_path / "a.db")]
+    assert main(["run", str(tmp_path / "a.pdf"), *asked]) == ExitCode.OK
     printed = capsys.readouterr().out
     assert "model: nobody/nothing-here is not on this machine; a run downloads it first" in printed
     assert "pages to read: 2" in printed
