@@ -32,7 +32,7 @@ def _import_all(device: str) -> None:
 
 
 def model_modules() -> tuple[str, ...]:
-    """Returns the modules that any page model needs. None of them creates a GPU's context."""
+    """Returns the modules that any page model needs. None of them looks for a GPU: CUDA would refuse a fork then."""
     modules = "run_encoder", "threads.decoder_thread", "threads.encoder_thread"
     paged = ("ocr.decoding.gpu.reader",) if _may_have_gpu() else ()
     return *(f"pipeline.device.{name}" for name in modules), *paged

@@ -110,6 +110,25 @@ def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert begun == []
 
 
+@pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="without it there are no kernels to import"
+)
+def test_what_workers_are_forks_of_never_asks_for_a_gpu() -> None:
+    """CUDA refuses every fork of a process that has as much as looked whether there is one."""
+    code = """
+import importlib, torch
+from pipeline.device.threads import preload
+asked = []
+for name in ("is_available", "device_count", "_lazy_init"):
+    setattr(torch.cuda, name, lambda name=name: asked.append(name))
+preload._may_have_gpu = lambda: True
+for name in ("pipeline.cluster.cluster_worker", "pipeline.device.line_server", *preload.model_modules()):
+    importlib.import_module(name)
+print(len(preload.model_modules()), asked)
+"""
+    assert run_python(code) == ["4", "[]"]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="without it there are no kernels to import"
