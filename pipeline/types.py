@@ -246,5 +246,5 @@ class PageResult(AttemptFacts):
     source: Literal["ocr", "layer"] = "ocr"
 
     def __post_init__(self) -> None:
-        AttemptFacts.__post_init__(self)
         assert (self.parsed is None) != (self.error is None), "a transcript or an error, never both"
+        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"

@@ -139,9 +139,6 @@ class AttemptFacts:
     packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
 
-    def __post_init__(self) -> None:
-        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"
-
     def facts(self) -> dict[str, Any]:
         """Returns them by name, to be handed on whole."""
         return {name: getattr(self, name) for name in AttemptFacts.__dataclass_fields__}
@@ -164,8 +161,8 @@ class PageRecord(AttemptFacts):
     words: Sequence[PlacedWord] = field(default=())
 
     def __post_init__(self) -> None:
-        AttemptFacts.__post_init__(self)
         assert (self.text is None) != (self.error is None), "a text or an error, never both"
+        assert self.status != "doubtful" or self.doubt, "what is doubtful says why"
 
     @property
     def seconds(self) -> float:
