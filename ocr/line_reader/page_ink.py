@@ -179,7 +179,8 @@ class PageInk:
             :_MOST_PIECES
         ]
         for piece in sorted(largest, key=lambda piece: piece.x0):
-            near = [row for row in found if _are_one_row(row, piece, _APART * size * self.scale)]
+            beside = (row for row in found if row.y0 < piece.y1 and row.y1 > piece.y0)  # few are
+            near = [row for row in beside if _are_one_row(row, piece, _APART * size * self.scale)]
             if near:
                 max(near, key=lambda row: _in_common(row, piece)).take(piece)
             else:
