@@ -17,30 +17,50 @@ Floats = npt.NDArray[np.float32]
 NUM_FEATURES, NUM_PAIR = 17, 10
 HEAD, TAIL = 16, 8  # letters at a line's start and end that are seen
 _ASCII, _FIRST = 95, 32
-# None, printable ASCII, and bullets, dashes, quotes, digits and letters of other kinds, the rest.
-NUM_LETTERS = _ASCII + 6
+# None, printable ASCII, and bullets, dashes, quotes, digits and letters of other kinds, the rest; what a rule across
+# the page has in place of letters, and one down it.
+_ACROSS = _ASCII + 6
+NUM_LETTERS = _ACROSS + 2
+MOST_RULES, _THIN, _CLIP = 80, 0.1, 3.0
 _OTHERS = (("•◦▪■●○→✓★‣▶∗·□☐☑»∘", 1), ("–—−‐", 2), ("“”‘’„«", 3))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineTokens:
-    """N lines as a network sees them. numbers: [N, NUM_FEATURES]. letters: [N, HEAD + TAIL], classes, 0 for none.
+    """N lines as a network sees them, and rules behind them. numbers: [N + R, NUM_FEATURES].
 
-    places: [N, 5] x0, x1, baseline, size, logarithm of the width, in the page's usual type size.
+    letters: [N + R, HEAD + TAIL], classes, 0 for none. places: [N + R, 5] x0, x1, baseline, size, logarithm of the
+    width, in the page's usual type size; of a rule its foot and its height. num_lines: N.
     """
 
+    num_lines: int
     numbers: Floats
     letters: npt.NDArray[np.uint8]
     places: Floats
 
 
-def line_tokens(places: Floats, texts: Sequence[str], width: float, height: float) -> LineTokens:
-    """Returns what a network sees of the lines of a page.
+def line_tokens(
+    places: Floats,
+    texts: Sequence[str],
+    width: float,
+    height: float,
+    rules: Sequence[tuple[float, float, float, float]] = (),
+) -> LineTokens:
+    """Returns what a network sees of the lines of a page, and of its longest rules.
 
-    places: [N, 4] x0, x1, baseline, type size. width, height: the page's, in the same unit.
+    places: [N, 4] x0, x1, baseline, type size. width, height: the page's, in the same unit. rules: x0, y0, x1, y1 of
+    each.
     """
     lengths = np.array([len(text) for text in texts], np.float32)
     em = weighted_median(places[:, 3], lengths)
+    lines, count = len(texts), min(len(rules), MOST_RULES)
+    if count:
+        left, top, right, foot = np.array(rules, np.float32).reshape(-1, 4).T
+        kept = np.argsort(top - foot + left - right, kind="stable")[:count]
+        boxes = np.stack([left, right, foot, np.maximum(foot - top, _THIN * em)], 1)[kept]
+        places = np.concatenate([places, boxes])
+        lengths = np.concatenate([lengths, np.zeros(count, np.float32)])
+        texts = [*texts, *[""] * count]
     x0, x1, base, size = (places / em).T
     wide = np.maximum(x1 - x0, 0.1)
     page_wide, page_high = width / em, height / em
@@ -50,7 +70,7 @@ def line_tokens(places: Floats, texts: Sequence[str], width: float, height: floa
             x0 / page_wide, x1 / page_wide, base / page_high, wide / page_wide, np.log(size),
             np.log(wide) / 3, np.log(wide / np.maximum(lengths, 1) / size), np.log1p(lengths) / 4,
             np.full_like(x0, np.log(page_wide) - 4), np.full_like(x0, np.log(page_high) - 4),
-            np.full_like(x0, np.log(len(texts)) / 4 - 1), *np.array(marks, np.float32).T,
+            np.full_like(x0, np.log(lines) / 4 - 1), *np.array(marks, np.float32).T,
         ],
         1,
     )  # fmt: skip
@@ -59,8 +79,10 @@ def line_tokens(places: Floats, texts: Sequence[str], width: float, height: floa
         start, end = text[:HEAD], text[-TAIL:]
         row[: len(start)] = [letter_class(c) for c in start]
         row[HEAD + TAIL - len(end) :] = [letter_class(c) for c in end]
+    numbers[lines:] = numbers[lines:].clip(-_CLIP, _CLIP)
+    letters[lines:] = _ACROSS + (wide[lines:, None] < size[lines:, None])
     own = np.stack([x0, x1, base, size, np.log(wide)], 1).astype(np.float32)
-    return LineTokens(numbers=numbers.astype(np.float32), letters=letters, places=own)
+    return LineTokens(num_lines=lines, numbers=numbers.astype(np.float32), letters=letters, places=own)
 
 
 def weighted_median(values: Floats, weights: Floats) -> float:

@@ -111,7 +111,8 @@ def _parts(
     has_rules = rules and uprights  # in both directions, as few pages have
     grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights) if has_rules else []
     cells = _cells_of(level, grids)
-    rows = _rows(reads, level, cells, size_px)
+    boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules), *uprights]
+    rows = _rows(reads, level, cells, size_px, boxes)
     size = _body_size(rows)
     tables = _tables(rows, grids)
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
@@ -354,12 +355,13 @@ def _rows(
     level: Sequence[ReadLine],
     cells: Ints,
     size_px: tuple[float, float] | None,
+    rules: Sequence[Box],
 ) -> list[_Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
     rows: list[_Row] = []
     block = 0
     number_of = {id(read): number for number, read in enumerate(reads)}
-    units = in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells)
+    units = in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells, rules=rules)
     for at, unit in enumerate(units):
         label, table = _LABELS.get(unit.role, "text"), at if unit.role == ROLES[TABULAR[0]] else -1
         for own, places in zip(unit.rows, unit.cells, strict=True):

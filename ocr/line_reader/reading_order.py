@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine
 from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_features import line_tokens
 from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
@@ -41,14 +41,17 @@ def in_reading_order(
     network: StructureNetwork | None = None,
     level: Sequence[TextLine] | None = None,
     cells: Ints | None = None,
+    rules: Sequence[Box] = (),
 ) -> list[Unit]:
     """Returns the lines in the order of reading.
 
     size_px: the page's width and height; None for one on which the lines leave as much room at the right and below as
     they do at the left and above. network: None for the one that ships. level: the lines as they would stand on a page
-    that lies level; None to find that. cells: of printed grids, as structure_of takes them.
+    that lies level; None to find that. cells: of printed grids, as structure_of takes them. rules: the page's, in both
+    directions, as they would stand there; for networks that see them.
     """
     level = levelled([read.line for read in reads]) if level is None else level
+    network = network or shipped()
     found: list[Unit] = []
     for part in _parts(level):
         lines, own = [level[number] for number in part], [reads[number] for number in part]
@@ -56,8 +59,9 @@ def in_reading_order(
             np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32),
             [read.text for read in own],
             *(size_px or _size_around(lines)),
+            rules if network.sees_rules else (),
         )
-        logits = (network or shipped()).logits(tokens)
+        logits = network.logits(tokens)
         structure = structure_of(*logits, tokens.places, TABULAR, None if cells is None else cells[part])
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]

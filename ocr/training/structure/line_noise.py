@@ -1,11 +1,16 @@
-"""Lines as a finder finds them: parted at wide white, some joined, torn or lost, ends and baselines off, askew."""
+"""Lines as a finder finds them: parted at wide white, some joined, torn or lost, ends and baselines off, askew.
+
+And rules as they are seen: the long ones of those printed, some torn or lost, and now and then where none is.
+"""
 
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from ocr.training.structure.true_lines import TrueLine
+from ocr.training.structure.placed_lines import LinePage
+from ocr.training.structure.true_lines import Box, TrueLine
 
 # In type sizes.
 _WIDE, _WIDE_SPREAD = 2.2, 0.3  # white that parts a line
@@ -22,10 +27,14 @@ _RIVER, _RIVER_REACH = (
 # Shares of pages and of their white up to this that a line runs over.
 _FUSING, _FUSED, _FUSED_GAP = 0.15, 0.25, 3.0
 _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
+# Shares of pages on which no rule is seen, or rules are torn and lost, and of these rules at most; how long a rule is
+# at least, as a share of the page's mean side; how many are seen where none is, and on which share of pages.
+_UNRULED, _WORN, _WORN_SHARE, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.4, 0.3, 0.046, 4, 0.12
 
 
-def found(rng: random.Random, lines: Sequence[TrueLine], width_pt: float) -> list[TrueLine]:
-    """Returns the lines as found, in reading order. width_pt: of the page."""
+def found(rng: random.Random, page: LinePage) -> LinePage:
+    """Returns a page with its lines as found, in reading order, and its rules as seen."""
+    lines, width_pt = page.lines, page.width_pt
     fused = _FUSED if rng.random() < _FUSING else 0.0
     badly = rng.random() if rng.random() < _BADLY else 0.0
     torn, lost = max(_TORN, badly * _BADLY_TORN), max(_LOST, badly * _BADLY_LOST)
@@ -35,7 +44,7 @@ def found(rng: random.Random, lines: Sequence[TrueLine], width_pt: float) -> lis
         pieces = _along_rivers(rng, pieces)
     pieces = [part for piece in pieces if rng.random() > lost for part in _torn(rng, piece, torn)]
     slope = math.tan(math.radians(rng.gauss(0, _ANGLE_DEG))) if rng.random() < _ASKEW else 0.0
-    return [
+    lines = tuple(
         replace(
             piece,
             x0=(x0 := piece.x0 + rng.gauss(0, _ENDS) * piece.size),
@@ -47,7 +56,36 @@ def found(rng: random.Random, lines: Sequence[TrueLine], width_pt: float) -> lis
             order=number,
         )
         for number, piece in enumerate(pieces)
-    ]
+    )
+    return replace(page, lines=lines, rules=tuple(_seen(rng, page, slope)))
+
+
+def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
+    """Yields the rules that are seen. slope: of the page's lines."""
+    if rng.random() < _UNRULED:
+        return
+    width, height = page.width_pt, page.height_pt
+    least, worn = _LONG * (width + height) / 2, rng.random() * _WORN_SHARE if rng.random() < _WORN else 0.0
+    rules = list(page.rules)
+    for _ in range(rng.randint(1, _FALSE) if rng.random() < _FALSE_SHARE else 0):
+        x, y, length = rng.random() * width, rng.random() * height, least * math.exp(rng.uniform(0, 2.5))
+        end = (x + length, y) if rng.random() < 0.5 else (x, y + length)
+        rules.append((x, y, min(width, end[0]), min(height, end[1])))
+    for x0, y0, x1, y1 in rules:
+        if rng.random() < worn:
+            continue
+        cuts = [
+            0.0,
+            *sorted(rng.random() for _ in range(rng.choice([1, 1, 2, 4]) if rng.random() < worn else 0)),
+            1.0,
+        ]
+        for a, b in pairwise(cuts):
+            left, right = (x0 + share * (x1 - x0) + rng.gauss(0, 0.3) for share in (a, b))
+            top, foot = (y0 + share * (y1 - y0) + rng.gauss(0, 0.3) for share in (a, b))
+            if max(right - left, foot - top) < least:
+                continue
+            down = slope * ((left + right - width) / 2)
+            yield left, min(top, foot) + down, max(right, left), max(top, foot) + down
 
 
 def _parted(rng: random.Random, line: TrueLine) -> list[TrueLine]:

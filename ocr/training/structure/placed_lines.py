@@ -2,19 +2,23 @@
 
 from dataclasses import dataclass
 
-from ocr.training.structure.true_lines import Place, TrueLine
+from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 MOST = 450  # lines of a page
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinePage:
-    """A page's lines in reading order. genre: its name, or one of this module: see _SHARES."""
+    """A page's lines in reading order. genre: its name, or that of what made it.
+
+    rules: the boxes of those on it, across and down.
+    """
 
     genre: str
     width_pt: float
     height_pt: float
     lines: tuple[TrueLine, ...]
+    rules: tuple[Box, ...] = ()
 
 
 def put_line(
@@ -36,6 +40,13 @@ def put_line(
     own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}
     lines.append(TrueLine(text=" ".join(kept), words=tuple(words), place=place, **own))  # type: ignore[arg-type]
     return words[-1][1]
+
+
+def frame(box: Box, sides: str = "lrtb") -> list[Box]:
+    """Returns the rules around a box, or on these sides of it: left, right, top, bottom."""
+    x0, y0, x1, y1 = box
+    every = {"l": (x0, y0, x0, y1), "r": (x1, y0, x1, y1), "t": (x0, y0, x1, y0), "b": (x0, y1, x1, y1)}
+    return [every[side] for side in sides]
 
 
 def width_of(text: str) -> float:

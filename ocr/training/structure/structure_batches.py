@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.utils.data import IterableDataset
 
 from ocr.learning.learning_loop import Losses
-from ocr.line_reader.line_features import LineTokens, line_tokens
+from ocr.line_reader.line_features import MOST_RULES, LineTokens, line_tokens
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.structure.composed_lines import line_pages, line_source
 from ocr.training.structure.placed_lines import LinePage
@@ -23,8 +23,9 @@ _GATHERED = 192  # pages that are sorted by their length at a time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StructureBatch:
-    """B pages of up to N lines, in reading order. numbers, letters, places, inside: as StructureNet takes them.
+    """B pages of up to N lines, in reading order, and rules.
 
+    numbers, letters, places, inside: as StructureNet takes them. lines: [B, N] bool, False for rules and where padded.
     truth: [B, N, 7] int32: role, block, table (-1 for none), first and last row, first and last column.
     """
 
@@ -32,11 +33,13 @@ class StructureBatch:
     letters: Tensor
     places: Tensor
     inside: Tensor
+    lines: Tensor
     truth: Tensor
 
     @classmethod
     def of(cls, pages: Sequence[LinePage]) -> "StructureBatch":
-        most = max(len(page.lines) for page in pages)
+        tokens = [tokens_of(page) for page in pages]
+        most = max(len(each.numbers) for each in tokens)
 
         def padded(arrays: Sequence[np.ndarray], value: float = 0.0) -> Tensor:
             made = np.full((len(arrays), most, *arrays[0].shape[1:]), value, arrays[0].dtype)
@@ -44,12 +47,12 @@ class StructureBatch:
                 row[: len(array)] = array
             return torch.from_numpy(made)
 
-        tokens = [tokens_of(page) for page in pages]
         return cls(
             numbers=padded([each.numbers for each in tokens]),
             letters=padded([each.letters for each in tokens]),
             places=padded([each.places for each in tokens], 1.0),
-            inside=padded([np.ones(len(page.lines), bool) for page in pages]),
+            inside=padded([np.ones(len(each.numbers), bool) for each in tokens]),
+            lines=padded([np.ones(each.num_lines, bool) for each in tokens]),
             truth=padded([_truth(page) for page in pages], -1),
         )
 
@@ -60,7 +63,7 @@ class StructureBatch:
 
 def tokens_of(page: LinePage) -> LineTokens:
     places = np.array([(line.x0, line.x1, line.base, line.size) for line in page.lines], np.float32)
-    return line_tokens(places, [line.text for line in page.lines], page.width_pt, page.height_pt)
+    return line_tokens(places, [line.text for line in page.lines], page.width_pt, page.height_pt, page.rules)
 
 
 def _truth(page: LinePage) -> np.ndarray:
@@ -89,7 +92,7 @@ class ComposedPages(IterableDataset[StructureBatch]):
             while len(pages) < gathered:
                 pages += line_pages(rng, source, uses=self.uses, genres=self.genres)
             gathered = _GATHERED
-            pages.sort(key=lambda page: len(page.lines))
+            pages.sort(key=_length)
             parts = list(_parts(pages, self.pairs))
             rng.shuffle(parts)
             yield from map(StructureBatch.of, parts)
@@ -99,16 +102,20 @@ def _parts(pages: Sequence[LinePage], pairs: int) -> Iterator[Sequence[LinePage]
     """Yields runs of pages, sorted by length, of at most so many pairs once they are padded."""
     start = 0
     for end in range(1, len(pages) + 1):
-        if end == len(pages) or (end + 1 - start) * len(pages[end].lines) ** 2 > pairs:
+        if end == len(pages) or (end + 1 - start) * _length(pages[end]) ** 2 > pairs:
             yield pages[start:end]
             start = end
+
+
+def _length(page: LinePage) -> int:
+    return len(page.lines) + min(MOST_RULES, len(page.rules))
 
 
 def structure_losses(roles: Tensor, pairs: Tensor, batch: StructureBatch) -> Losses:
     """Returns the losses. roles, pairs: StructureNet's."""
     role, block, table = batch.truth[..., 0].long(), batch.truth[..., 1], batch.truth[..., 2]
     count = role.shape[1]
-    both = batch.inside[:, :, None] & batch.inside[:, None]
+    both = batch.lines[:, :, None] & batch.lines[:, None]
     after = torch.ones(count, count, dtype=torch.bool, device=role.device).triu(1)
     near = 1 + _NEAR_WEIGHT * after.tril(_NEAR)
     weights = (both & after) * near
@@ -129,11 +136,9 @@ def structure_losses(roles: Tensor, pairs: Tensor, batch: StructureBatch) -> Los
     same_block = block[:, :, None] == block[:, None]
     same_table = (table[:, :, None] == table[:, None]) & (table >= 0)[:, None]
     tabular = pairs_of & ((table >= 0)[:, :, None] | (table >= 0)[:, None])
-    weight = torch.bincount(role[batch.inside], minlength=len(ROLES)).float().clamp(min=1) ** -0.3
+    weight = torch.bincount(role[batch.lines], minlength=len(ROLES)).float().clamp(min=1) ** -0.3
     return {
-        "roles": F.cross_entropy(
-            roles[batch.inside], role[batch.inside], weight=weight, label_smoothing=0.02
-        ),
+        "roles": F.cross_entropy(roles[batch.lines], role[batch.lines], weight=weight, label_smoothing=0.02),
         "before": 4 * before,
         "block": 2 * alike(pairs[:, 1], same_block, pairs_of),
         "row": alike(pairs[:, 2], same_table & meet(3), tabular),

@@ -1,4 +1,4 @@
-"""Pages of tables whose lines are placed, not typeset: reference cards, and tables as browsers print them."""
+"""Pages of tables whose lines are placed, not typeset: reference cards, tables as browsers print them, catalogues."""
 
 import random
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.placed_lines import MOST, LinePage, put_line, width_of
-from ocr.training.structure.true_lines import Place, TrueLine
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of
+from ocr.training.structure.true_lines import Box, Place, TrueLine, joined
 
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
@@ -17,14 +17,15 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     further left where it is long. Sections without a name are tables stacked with little between, each with columns of
     its own on some cards; some have a row of heads, some cells are figures that end at the right.
     """
-    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 2, 3, 3, 4])
+    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 1, 2, 3, 3, 4])
     wide, gap = rng.uniform(30, 48 if count > 1 else 140) * size, rng.uniform(1.5, 4.0) * size
     left, high, leading = rng.uniform(2, 6) * size, rng.uniform(50, 90) * size, rng.uniform(1.1, 1.5) * size
     category, lines = source.text.category(rng), list[TrueLine]()
     block, table, y, foot = 0, -1, left + rng.choice([0, 4]) * size, left
-    paragraphs, several = rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4])
+    paragraphs, several = rng.random() * 0.5, rng.choice([0, 0, 0.1, 0.4, 0.8])
     stacked, anew, headed = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3, rng.choice([0, 0, 0.5, 1])
     flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
+    rules, ruled, parted = list[Box](), rng.choice([0.0, 0.0, 0.3, 1.0]), rng.random() < 0.2
 
     def phrase(few: int, most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(few, most))
@@ -96,17 +97,26 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                         before = put_line(lines, text, (at, room, y), size, own) + 0.8 * size
                     end = max(end, y)
                 y = end + leading
+            at = y - 0.8 * leading
+            rules += frame((x, at, right, at), "t") if rng.random() < ruled else []
             y += rng.uniform(0.2, 1.5) * leading
         foot = max(foot, y)
+        rules += frame((x - gap / 2, top - size, x - gap / 2, y), "l") if parted and column else []
     width = 2 * left + count * (wide + gap) - gap
-    return LinePage(genre="reference", width_pt=width, height_pt=foot + left, lines=tuple(lines[:MOST]))
+    return LinePage(
+        genre="reference",
+        width_pt=width,
+        height_pt=foot + left,
+        lines=tuple(lines[:MOST]),
+        rules=tuple(rules),
+    )
 
 
 def tight(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a page as a browser prints it: text, and tables as wide as their words, with little between columns."""
     size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
     category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
-    leading = rng.uniform(1.15, 1.6)
+    leading, rules = rng.uniform(1.15, 1.6), list[Box]()
 
     def phrase(most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(1, most))
@@ -136,6 +146,9 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
         gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
         sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
+        ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
+        edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
+        x0, x1, start = edges[0], edges[-1], y - 0.9
         for number, row in enumerate(rows):
             top, end, x = y, y, left
             for column, text in enumerate(row):
@@ -149,13 +162,71 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                     end, y = max(end, y), y + leading
                 x += widths[column] + gap
             y = end + pitch
+            foot = y - 0.9 - 0.1 * pitch
+            is_ruled = ruled in ("rows", "grid") or (ruled == "head" and number in (0, len(rows) - 1))
+            rules += frame((x0, foot, x1, foot), "t") if is_ruled else []
+        if ruled in ("rows", "grid", "frame", "head"):
+            rules += frame((x0, start, x1, foot), "lrtb" if ruled in ("grid", "frame") else "t")
+        rules += [(edge, start, edge, foot) for edge in edges[1:-1]] if ruled == "grid" else []
         y += rng.uniform(0.0, 1.5)
     if rng.random() < 0.6:
         paragraph(5)
     width = (2 * left + wide) * size
     return LinePage(
-        genre="tight", width_pt=width, height_pt=max(y * size + left, width), lines=tuple(lines[:MOST])
+        genre="tight",
+        width_pt=width,
+        height_pt=max(y * size + left, width),
+        lines=tuple(lines[:MOST]),
+        rules=tuple(joined((x0 * size, y0 * size, x1 * size, y1 * size) for x0, y0, x1, y1 in rules)),
     )
+
+
+def entries(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a catalogue's page: entries with a number at the left and a price at the right, under centred names."""
+    width, size = rng.uniform(300, 600), rng.uniform(7.0, 12.0)
+    left, right = rng.uniform(0.06, 0.15) * width, width * rng.uniform(0.85, 0.95)
+    indent, y, number = left + rng.uniform(2.0, 5.0) * size, rng.uniform(3, 12) * size, rng.randint(1, 900)
+    leading, category, lines = rng.uniform(1.15, 1.6) * size, source.text.category(rng), list[TrueLine]()
+    priced, numbered, named = rng.choice([1.0, 0.8, 0.5, 0.0]), rng.choice([1.0, 0.8, 0.0]), rng.random()
+    dots, centred, words = rng.random() < 0.2, rng.random() < 0.6, rng.choice([2, 6])
+    apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
+
+    def put(text: str, x: float, room: float, block: int, role: str) -> float:
+        return put_line(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
+
+    if rng.random() < 0.4:
+        put("No.", left, right, 0, "text")
+        put("Fr.", right - 2 * size, right, 0, "text")
+        y += leading + apart
+
+    for block in range(1, rng.randint(6, 36)):
+        if rng.random() < named:
+            y += apart + rng.uniform(0, 0.8) * size
+            text = source.text.phrase(rng, category, rng.randint(1, words))
+            middle = (left + right - 0.5 * size * len(text)) / 2
+            x = max(left, middle) if centred else left + rng.uniform(0.1, 0.3) * (right - left)
+            put(text, x, right, 2 * block, "heading 3")
+            y += leading + apart
+        if rng.random() < numbered:
+            put(f"{number}" + stop, left + rng.choice([0, 0, 0.3]) * size, indent, 2 * block + 1, "list item")
+            number += 1
+        end, lettered = indent, rng.random() < 0.1
+        for row in range(rng.choice([1, 1, 1, 2, 3])):
+            y += leading if row else 0.0
+            text = source.text.phrase(rng, category, rng.randint(1, 12))
+            text = f"{'abc'[row]}. {text}" if lettered else text
+            end = put(text, indent, right - 4.5 * size, 2 * block + 1, "list item")
+            if lettered:
+                price = f"{rng.randint(1, 400)}"
+                put(price, right - 0.55 * size * len(price), right + size, 2 * block + 1, "list item")
+        if not lettered and rng.random() < priced:
+            price = f"{rng.randint(1, 4000)}" + rng.choice(["", "", ".50", ".—"])
+            at = right - 0.55 * size * len(price)
+            room = int((at - end) / (0.3 * size)) - 3
+            price = "." * room + " " + price if dots and room > 2 else price
+            put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
+        y += leading
+    return LinePage(genre="entries", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:

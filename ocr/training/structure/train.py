@@ -15,9 +15,11 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from torch import nn
+from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
+from ocr.line_reader.line_features import NUM_LETTERS
 from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
@@ -37,7 +39,10 @@ def read(net: nn.Module, page: LinePage) -> LineStructure:
     batch = StructureBatch.of([page]).to(next(net.parameters()).device)
     with torch.no_grad():
         roles, pairs = net(batch.numbers, batch.letters, batch.places, batch.inside)
-    return decoded(page, roles[0].float().cpu().numpy(), pairs[0].float().cpu().numpy())
+    count = len(page.lines)
+    return decoded(
+        page, roles[0, :count].float().cpu().numpy(), pairs[0, :, :count, :count].float().cpu().numpy()
+    )
 
 
 def held_pages(source: PageSource, count: int, genres: Collection[str]) -> list[LinePage]:
@@ -53,7 +58,11 @@ def held_pages(source: PageSource, count: int, genres: Collection[str]) -> list[
 def open_net(folder: Path) -> StructureNet:
     """Returns the network that a training wrote."""
     net = StructureNet(StructureSizes(**json.loads((folder / SIZES).read_text(encoding="utf-8"))))
-    net.load_state_dict({name: value.float() for name, value in load_file(folder / WEIGHTS).items()})
+    weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
+    weights["letters.weight"] = F.pad(
+        weights["letters.weight"], (0, 0, 0, NUM_LETTERS - len(weights["letters.weight"]))
+    )
+    net.load_state_dict(weights)
     return net.eval()
 
 

@@ -4,10 +4,13 @@ The markup of a page says what its characters are, its text layer where they are
 are matched character by character. What only one has (marks of lists, hyphens, text without room) is passed over.
 """
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
+
+import pymupdf
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_truth import Sheet, UnreadableError, clean, layer_lines
@@ -26,6 +29,13 @@ _NUMBER = re.compile(r"(?:Page )?[–\[]? ?(?:[ivx]+|\d+(?: ?[/-] ?\d+)?) ?[–\
 _Char = tuple[str, tuple[float, ...]]
 _RESYNC, _AHEAD = 8, 6000  # characters that must agree after a gap, and how far ahead they are looked for
 _MATCHED = 0.95  # of a page's characters
+Box = tuple[float, float, float, float]
+_VECTOR, _COLOR = 3, re.compile(r"color: #(\w\w)")
+_DARK, _THICK_PT, _MEET_PT = (
+    0xB0,
+    3.5,
+    2.5,
+)  # rules: as dark at least, as thick at most; pieces so near are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +192,33 @@ def true_lines(sheet: Sheet) -> list[TrueLine]:
             ends = {"x0": words[0][0], "x1": words[-1][1], "base": base, "size": size}
             lines.append(TrueLine(text=text, words=words, place=place, order=len(lines), **ends))
     return lines
+
+
+def true_rules(sheet: Sheet) -> list[Box]:
+    """Returns the boxes of the rules on a sheet, those that meet end to end as one."""
+    vectors = pymupdf.TextPage(sheet.display.get_textpage(pymupdf.TEXT_COLLECT_VECTORS)).extractBLOCKS()
+    return joined(
+        (x0, y0, x1, y1)
+        for x0, y0, x1, y1, said, _, kind in vectors
+        if kind == _VECTOR
+        and min(x1 - x0, y1 - y0) < _THICK_PT < max(x1 - x0, y1 - y0)
+        and int(_COLOR.findall(said)[0], 16) < _DARK
+    )
+
+
+def joined(rules: Iterable[Box]) -> list[Box]:
+    """Returns rules, those that meet end to end as one."""
+    boxes, found = list(rules), list[list[float]]()
+    for axis in (0, 1):  # across, down
+        own = [box for box in boxes if (box[3] - box[1] > box[2] - box[0]) == (axis == 1)]
+        last = [-math.inf] * 4
+        for box in sorted(own, key=lambda box: (round(box[1 - axis]), box[axis])):
+            is_level = abs(box[1 - axis] - last[1 - axis]) < _MEET_PT
+            if is_level and box[axis] < last[axis + 2] + _MEET_PT:
+                last[axis + 2] = max(last[axis + 2], box[axis + 2])
+            else:
+                found.append(last := list(box))
+    return [(x0, y0, x1, y1) for x0, y0, x1, y1 in found]
 
 
 def _cells(

@@ -19,6 +19,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
@@ -28,7 +29,7 @@ import numpy as np
 from PIL import Image
 
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import ReadLine
+from ocr.line_reader.found_lines import Box, ReadLine
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
@@ -70,6 +71,7 @@ def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> 
     scores: dict[str, Scores] = defaultdict(Scores)
     begun = time.process_time()
     for _, page in zip(range(count), pages, strict=False):
+        page = page if network.sees_rules else replace(page, rules=())
         said = decoded(page, *network.logits(tokens_of(page)))
         for group in (page.genre, "all"):
             scores[group].add(page, said)
@@ -92,8 +94,9 @@ def order_lines(folder: Path, sets: Iterable[str], network: StructureNetwork) ->
     for set_name in sets:
         for picture in sorted((folder / set_name).iterdir()):
             entry = entries[picture.stem]
-            lines, size_px = _read(picture, folder / "lines" / f"{picture.name}.pickle")
-            rows = (row for unit in in_reading_order(lines, size_px, network) for row in unit.rows)
+            lines, size_px, rules = _read(picture, folder / "lines" / f"{picture.name}.pickle")
+            units = in_reading_order(lines, size_px, network, rules=rules)
+            rows = (row for unit in units for row in unit.rows)
             text = "\n".join(" ".join(line.text for line in row) for row in rows)
             truth = (folder / TRUTH / picture.name / "1.txt").read_text(encoding="utf-8")
             read = Reading(text=text, status="ok")
@@ -183,16 +186,17 @@ def _seen(sheet: Sheet, kept: Path | None) -> tuple[Any, ...]:
     return seen
 
 
-def _read(picture: Path, kept: Path) -> tuple[list[ReadLine], tuple[float, float]]:
-    """Returns the lines of text that the line reader reads on a picture, and its size; both are kept in a file."""
+def _read(picture: Path, kept: Path) -> tuple[list[ReadLine], tuple[float, float], list[Box]]:
+    """Returns the lines of text that the line reader reads on a picture, its size and its rules; a file keeps them."""
     if not kept.is_file():
         kept.parent.mkdir(exist_ok=True)
         with Image.open(picture) as image:
-            darkness = darkness_of(darkened(np.asarray(image.convert("L"))))
-        reader = _reader()
+            grey = darkened(np.asarray(image.convert("L")))
+        darkness, ink, reader = darkness_of(grey), PageInk.of(grey), _reader()
+        rules = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in ink.rules), *ink.uprights]
         lines = lines_of_text(reader.read(darkness, reader.find(darkness)))
-        kept.write_bytes(pickle.dumps((lines, darkness.shape[::-1])))
-    found: tuple[list[ReadLine], tuple[float, float]] = pickle.loads(kept.read_bytes())
+        kept.write_bytes(pickle.dumps((lines, darkness.shape[::-1], rules)))
+    found: tuple[list[ReadLine], tuple[float, float], list[Box]] = pickle.loads(kept.read_bytes())
     return found
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading_order import in_reading_order
+from ocr.line_reader.structure_network import shipped
 
 Place = tuple[str, int, int, int]
 _PROSE = (
@@ -131,3 +132,18 @@ def test_a_long_receipt_keeps_its_prices() -> None:
 
 def test_no_lines_have_no_order() -> None:
     assert in_reading_order([]) == []
+
+
+def test_a_network_that_has_not_learned_rules_is_not_shown_any() -> None:
+    """What ships reads the same lines alike, whatever rules stand between them."""
+    reads = [
+        ReadLine(
+            line=TextLine(left=50, right=300, baseline=np.full(250, 40.0 * n, np.float32), size=20.0),
+            text=f"line {n}",
+            confidence=1.0,
+        )
+        for n in range(1, 9)
+    ]
+    rules = [(40.0, 100.0, 320.0, 100.0), (30.0, 20.0, 30.0, 340.0)]
+    assert not shipped().sees_rules
+    assert in_reading_order(reads, (400, 400), rules=rules) == in_reading_order(reads, (400, 400))

@@ -59,6 +59,17 @@ def test_lines_are_in_the_order_of_reading_whatever_was_torn_or_lost(made: list[
         assert not any(line.place.block in tables for line in page.lines if line.place.table < 0)
 
 
+def test_boxes_have_rules_around_what_belongs_together(made: list[LinePage]) -> None:
+    """Rules lie on the page. On some pages none is seen."""
+    boxes = [page for page in made if page.genre in ("boxes", "screen", "nested")]
+    ruled = [page for page in boxes if page.rules]
+    assert len(boxes) > len(ruled) > 0.3 * len(boxes)
+    for page in ruled:
+        x0, y0, x1, y1 = (list(edges) for edges in zip(*page.rules, strict=True))
+        assert all(max(b - a, d - c) > 5 for a, b, c, d in zip(x0, x1, y0, y1, strict=True))
+        assert max(x1) < page.width_pt + 20
+
+
 def test_uses_of_a_page_differ_in_what_was_found(corpus: Path) -> None:
     source = line_source(corpus)
     first, second = next(

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ocr.training.pages.page_truth import UnreadableError
-from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines
+from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines, true_rules
 from tests.ocr.training.writers import Desk
 
 
@@ -49,6 +49,18 @@ def test_cells_know_their_rows_and_columns_under_spans(corpus: Path) -> None:
         "wide": ((3, 3), (0, 1)),
     }
     assert len({line.place.table for line in lines}) == 1
+
+
+def test_borders_of_cells_are_rules_over_the_whole_table(corpus: Path) -> None:
+    style = 'style="border:1px solid black"'
+    cells = "".join(f"<tr><td {style}>a{row}</td><td {style}>b{row}</td></tr>" for row in range(4))
+    sheet = Desk(corpus, 1).sheet(f'<!--table--><table style="border-collapse:collapse">{cells}</table><hr>')
+    sizes = [(x1 - x0, y1 - y0) for x0, y0, x1, y1 in true_rules(sheet)]
+    across, down = ([size for size in sizes if (size[0] > size[1]) == is_level] for is_level in (True, False))
+    assert len(down) == 3
+    assert len(across) == 5 + 1
+    assert len({round(height) for _, height in down}) == 1
+    assert sorted(width for width, _ in across)[-2] < max(across)[0], "the rule below is the widest"
 
 
 def test_a_page_number_is_no_running_title(corpus: Path) -> None:

@@ -1,0 +1,233 @@
+"""Pages of several parts: bands and regions, open books, newspapers."""
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.pages.genres import GENRES, Form
+from ocr.training.pages.page_source import PageSource
+from ocr.training.structure.page_parts import moved, part, shifted, single
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line
+from ocr.training.structure.true_lines import Box, Place, TrueLine
+
+_BAR_SHARE = 0.15  # of the bands, under a row of names
+
+
+def nested(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns bands one below the other, each of up to three regions side by side, a region of up to two parts.
+
+    Bands are further apart than parts, so that the page shows what belongs together.
+    """
+    width, size = rng.choice([595.0, 612.0, 842.0, 700.0]), rng.uniform(6.0, 10.0)
+    gap, between = rng.uniform(1.0, 4.0) * size, rng.uniform(0.8, 1.5) * size
+    lines, rules = list[TrueLine](), list[Box]()
+    y, least = rng.uniform(0.03, 0.08) * width, rng.uniform(0.04, 0.1) * width
+    framed, parted, banded = (rng.choice([0.0, 0.0, 0.3, 1.0]) for _ in range(3))
+    for _ in range(rng.randint(1, 4)):
+        if rng.random() < _BAR_SHARE:
+            _bar(rng, source, lines, (least, width - least, y), size)
+            rules += (
+                frame((least, y - size, width - least, y + 0.5 * size), "tb") if rng.random() < banded else []
+            )
+            y += rng.uniform(1.2, 3.5) * size
+        shares = [rng.choice([1.0, 1.0, 1.5, 2.0]) for _ in range(rng.choice([1, 2, 2, 3]))]
+        x, foot = least, y
+        for share in shares:
+            wide = (width - 2 * least - gap * (len(shares) - 1)) * share / sum(shares)
+            top = y
+            for _ in range(rng.choice([1, 1, 1, 2])):
+                placed = moved(part(rng, source, wide, size), x, top, lines)
+                lines += placed.lines
+                rules += placed.rules
+                end = max(line.base for line in placed.lines) + 0.25 * size
+                if rng.random() < framed:
+                    rules += frame(
+                        (x - 0.4 * gap, top - 0.3 * between, x + wide + 0.4 * gap, end + 0.4 * between)
+                    )
+                top = end + between
+            foot, x = max(foot, top - between), x + wide + gap
+            if rng.random() < parted:
+                rules += frame((x - gap / 2, y, x - gap / 2, foot), "l")
+        y = foot + rng.uniform(1.5, 4.0) * size
+        rules += frame((least, y - 1.2 * size, width - least, y), "t") if rng.random() < banded else []
+    return LinePage(
+        genre="nested", width_pt=width, height_pt=y + least, lines=tuple(lines), rules=tuple(rules)
+    )
+
+
+def _bar(
+    rng: random.Random,
+    source: PageSource,
+    lines: list[TrueLine],
+    ends: tuple[float, float, float],
+    size_pt: float,
+) -> None:
+    """Adds a row of names far apart, as of a menu or over a page. ends: its left, its right, its baseline."""
+    left, right, base = ends
+    count, category = rng.randint(2, 7), source.text.category(rng)
+    place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index("text"))
+    shares = [rng.uniform(0.3, 1.0) for _ in range(count)]
+    if rng.random() < 0.3:  # some at the right end
+        shares[rng.randrange(count)] += 2.0
+    edges = [left + (right - left) * sum(shares[:n]) / sum(shares) for n in range(count + 1)]
+    for start, end in pairwise(edges):
+        text = source.text.phrase(rng, category, rng.choice([1, 1, 2, 3]))
+        put_line(lines, text, (start, end - size_pt, base), size_pt, place)
+
+
+def spreads(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns two pages side by side, as of an open book, each with a head and a foot of its own."""
+    width, height, size = rng.uniform(280, 420), rng.uniform(400, 620), rng.uniform(7.0, 11.0)
+    name, lines, rules = rng.choice(["book", "book", "paper", "manual"]), list[TrueLine](), list[Box]()
+    for number in range(2):
+        form = Form(
+            genre=next(genre for genre in GENRES if genre.name == name), width_pt=width, height_pt=height,
+            size_pt=size, columns=1, fill=rng.choice([1.2, 1.2, 0.9, 0.5]), furniture=False,
+        )  # fmt: skip
+        page = single(rng, source, form)
+        left, right = min(line.x0 for line in page.lines), max(line.x1 for line in page.lines)
+        top = min(line.base for line in page.lines)
+        block = max((line.place.block for line in lines), default=0) + 1
+        head, foot = (list[TrueLine]() for _ in range(2))
+        for own, base in ((head, top - rng.uniform(1.6, 3.0) * size), (foot, height - 2 * size)):
+            if rng.random() < (0.8 if own is head else 0.3):
+                words, page_number = (
+                    source.text.phrase(rng, source.text.category(rng), 4),
+                    f"{rng.randint(2, 400)}",
+                )
+                middle = (left + right) / 2 - 0.25 * size * len(words)
+                edge = left if number == 0 else right - 0.55 * size * len(page_number)
+                parts = [("page header", words, middle), ("page number", page_number, edge)]
+                for role, text, x in parts[rng.choice([0, 0, 1]) if own is head else 1 :]:
+                    at = (number * width + x, (number + 1) * width, base)
+                    put_line(own, text, at, size, Place(block, ROLES.index(role)))
+                own.sort(key=lambda line: line.x0)
+        lines += head
+        placed = moved(page, number * width + left, top - 0.8 * size, lines)
+        lines += placed.lines
+        lines += (
+            replace(line, place=replace(line.place, block=placed.lines[-1].place.block + 1)) for line in foot
+        )
+        rules += placed.rules
+    return LinePage(
+        genre="spreads", width_pt=2 * width, height_pt=height, lines=tuple(lines), rules=tuple(rules)
+    )
+
+
+def articles(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a newspaper's page: articles beside and below each other, each under a headline over its columns."""
+    count, size = rng.randint(3, 6), rng.uniform(5.5, 8.5)
+    wide, gap = rng.uniform(13, 24) * size, rng.uniform(0.8, 2.0) * size
+    left, step = rng.uniform(2, 6) * size, wide + gap
+    high = min(rng.uniform(60, 200), 1.15 * MOST / count) * size
+    whole = rng.random() < 0.2  # one article, as of a sheet or a register
+    category, lines, rules = source.text.category(rng), list[TrueLine](), list[Box]()
+    width, ruled = 2 * left + count * step - gap, rng.random() < 0.4
+    parted, under = rng.choice([0.0, 0.0, 0.5, 1.0]), rng.random() < 0.5
+
+    def headline(first: int, last: int, y: float, scale: float, role: str) -> float:
+        x, right = left + first * step, left + last * step - gap
+        place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index(role))
+        for _ in range(rng.choice([1, 1, 2])):
+            y += 1.15 * scale * size
+            text = source.text.phrase(rng, category, rng.randint(2, 4 * (last - first)))
+            put_line(lines, text, (x, right, y), scale * size, place)
+        return y + rng.uniform(0.3, 1.0) * size
+
+    def article(first: int, last: int, y: float, foot: float) -> float:
+        if rng.random() < 0.85:
+            y = headline(first, last, y, rng.uniform(1.0, 3.5), rng.choice(["heading 1", "heading 2"]))
+        form = Form(
+            genre=next(genre for genre in GENRES if genre.name == "book"), width_pt=1.2 * wide,
+            height_pt=1.3 * max(foot - y, 8 * size) * (last - first), size_pt=size, columns=1, fill=1.2,
+            furniture=False,
+        )  # fmt: skip
+        text = moved(single(rng, source, form), 0.0, 0.0, lines).lines
+        scale = min(1.25, max(0.8, wide / max(line.x1 for line in text)))
+        tall = min(max(foot - y, 8 * size), (text[-1].base + 0.1) / (last - first) + 0.5 * size)
+        end = y
+        for number in range(first + 1, last):
+            x = left + number * step - gap / 2
+            rules.extend(frame((x, y, x, y + tall), "l") if ruled else [])
+        for line in text:
+            column, below = divmod(line.base, tall)
+            if column < last - first:
+                lines.append(shifted(line, left + (first + column) * step, y + below, scale))
+                end = max(end, y + below)
+        return end
+
+    def fill(first: int, last: int, y: float, foot: float) -> float:
+        while foot - y > 12 * size:
+            end = foot if whole else min(foot, y + rng.uniform(0.15, 0.8) * high)
+            if last - first > 1 and not whole and rng.random() < 0.35:
+                middle = rng.randint(first + 1, last - 1)
+                at, start = left + middle * step - gap / 2, y
+                y = max(fill(first, middle, y, end), fill(middle, last, y, end))
+                rules.extend(frame((at, start, at, y), "l") if ruled else [])
+            else:
+                y = article(first, last, y, end)
+            y += rng.uniform(1.5, 3.0) * size
+            if rng.random() < parted:
+                at = y - 1.2 * size
+                rules.extend(frame((left + first * step, at, left + last * step - gap, at), "t"))
+        return y
+
+    top = headline(0, count, left, rng.uniform(3, 6), "title") if rng.random() < 0.6 else left
+    rules += frame((left, top + size, width - left, top + size), "t") if under else []
+    foot = fill(0, count, top + 2 * size, top + high)
+    return LinePage(
+        genre="articles", width_pt=width, height_pt=foot + left, lines=tuple(lines), rules=tuple(rules)
+    )
+
+
+def noted(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a page of text with notes beside it, read after it."""
+    width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
+    name = rng.choice(["book", "book", "mixed"])
+    form = Form(
+        genre=next(genre for genre in GENRES if genre.name == name),
+        width_pt=width, height_pt=width * rng.uniform(0.4, 1.5), size_pt=size, columns=1, fill=1.0, furniture=False,
+    )  # fmt: skip
+    page, small = single(rng, source, form), size * rng.uniform(0.7, 1.0)
+    is_left, room = rng.random() < 0.3, rng.uniform(6, 16) * small
+    x = rng.uniform(1.0, 5.0) * size
+    lines = list(moved(page, x + room + 2 * size if is_left else x, 3 * size, ()).lines)
+    x = x if is_left else max(line.x1 for line in lines) + rng.uniform(1.5, 8.0) * size
+    top, foot = lines[0].base, lines[-1].base
+    for at in sorted(rng.uniform(top, foot) for _ in range(rng.randint(1, 4))):
+        block, y = (
+            lines[-1].place.block + 1,
+            max(at, lines[-1].base + 1.5 * small if lines[-1].x0 == x else at),
+        )
+        for _ in range(rng.choice([1, 1, 2, 4])):
+            text = source.text.phrase(rng, source.text.category(rng), rng.randint(1, 4))
+            put_line(lines, text, (x, x + room, y), small, Place(block, ROLES.index("margin note")))
+            y += 1.2 * small
+    edge = max(line.x1 for line in lines) + 3 * size
+    return LinePage(genre="noted", width_pt=edge, height_pt=form.height_pt + 4 * size, lines=tuple(lines))
+
+
+def hung(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a manual's page: what is explained goes on below its own end, far at the right, before what it means."""
+    width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
+    left, right, leading = 0.1 * width, 0.9 * width, rng.uniform(1.15, 1.5) * size
+    category, lines, y = source.text.category(rng), list[TrueLine](), 4 * size
+    for block in range(1, 2 * rng.randint(3, 9), 2):
+        place, words = Place(block, ROLES.index("text")), rng.randint(1, 4)
+        x = (
+            put_line(lines, source.text.phrase(rng, category, words), (left, right, y), size, place)
+            + 0.3 * size
+        )
+        for row in range(rng.choice([0, 1, 2, 4, 9])):
+            put_line(
+                lines, source.text.phrase(rng, category, 8), (x, right, y + (row > 0) * leading), size, place
+            )
+            y += leading if row else 0.0
+        y += leading
+        for _ in range(rng.choice([0, 1, 2, 4])):
+            place = Place(block + 1, ROLES.index("text"))
+            put_line(lines, source.text.phrase(rng, category, 20), (left + 3 * size, right, y), size, place)
+            y += leading
+        y += rng.uniform(0.0, 1.0) * size
+    return LinePage(genre="hung", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))

@@ -1,0 +1,76 @@
+"""Parts of composed pages: their lines with their truth, and moved to where they stand on a page."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.pages.compose import compose
+from ocr.training.pages.genres import GENRES, Form
+from ocr.training.pages.page_source import PageSource
+from ocr.training.structure.placed_lines import LinePage, put_line
+from ocr.training.structure.true_lines import Place, TrueLine, true_lines, true_rules
+
+_LIST_SHARE = 0.16  # of parts
+_INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
+
+
+def single(rng: random.Random, source: PageSource, form: Form) -> LinePage:
+    """Returns a page of one genre, as typeset. Raises what USELESS_DRAW names."""
+    sheet = compose(rng, source, form)
+    return LinePage(
+        genre=form.genre.name,
+        width_pt=form.width_pt,
+        height_pt=form.height_pt,
+        lines=tuple(true_lines(sheet)),
+        rules=tuple(true_rules(sheet)),
+    )
+
+
+def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> LinePage:
+    """Returns the lines of a small page without furniture, or of a list of names as beside a screen's tables."""
+    if rng.random() < _LIST_SHARE:
+        lines, leading = list[TrueLine](), rng.uniform(1.3, 2.6) * size_pt
+        category = source.text.category(rng)
+        for row in range(rng.randint(3, 14)):
+            text = source.text.phrase(rng, category, rng.randint(1, 3))
+            put_line(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
+        return LinePage(genre="list", width_pt=width_pt, height_pt=width_pt, lines=tuple(lines))
+    name = rng.choice(_INNER)
+    form = Form(
+        genre=next(genre for genre in GENRES if genre.name == name),
+        width_pt=width_pt * 1.12,
+        height_pt=rng.uniform(0.15, 0.7) * 600,
+        size_pt=size_pt * rng.choice([1.0, 1.0, 1.0, 0.85]),
+        columns=2 if width_pt > 30 * size_pt and rng.random() < 0.3 else 1,
+        fill=rng.choice([0.9, 0.5, 0.2, 0.05]),
+        furniture=False,
+    )
+    return single(rng, source, form)
+
+
+def moved(page: LinePage, x: float, top: float, before: Sequence[TrueLine]) -> LinePage:
+    """Returns a part with the upper left corner of its lines elsewhere, numbered after those before."""
+    right = x - min(line.x0 for line in page.lines)
+    down = top - min(line.base - 0.8 * line.size for line in page.lines)
+    block = max((line.place.block for line in before), default=0) + 1
+    table = max((line.place.table for line in before), default=0) + 1
+    lines = tuple(
+        replace(
+            shifted(line, right, line.base + down, 1.0),
+            place=replace(
+                line.place,
+                block=line.place.block + block,
+                table=line.place.table + table if line.place.table >= 0 else -1,
+            ),
+        )
+        for line in page.lines
+    )
+    rules = tuple((x0 + right, y0 + down, x1 + right, y1 + down) for x0, y0, x1, y1 in page.rules)
+    return replace(page, lines=lines, rules=rules)
+
+
+def shifted(line: TrueLine, x: float, base: float, scale: float) -> TrueLine:
+    """Returns a line with its origin at x and its baseline at base, as wide as this share."""
+    words = tuple((x + scale * a, x + scale * b) for a, b in line.words)
+    return replace(line, x0=words[0][0], x1=words[-1][1], words=words, base=base)
