@@ -14,9 +14,6 @@ from safetensors import safe_open
 from torch import Tensor, nn
 
 SCALE_SUFFIX = ".scale"
-_RANGE_SUFFIX = (
-    ".range"  # of what lies between layers: of use where these run in 8 bits, which torch's do not
-)
 _MOST = 127
 # Small tensors that many results depend on: kept at 16 bits.
 _SENSITIVE = ("rel_pos_h", "rel_pos_w", "position_embedding.weight", "mlp.gate.weight")
@@ -91,11 +88,7 @@ def fill(net: nn.Module, file: Path) -> None:
     with safe_open(file, framework="pt") as opened:
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
     scales = {name + SCALE_SUFFIX for name in shapes}
-    unknown = {
-        name: tensor
-        for name, tensor in tensors.items()
-        if name not in shapes and name not in scales and not name.endswith(_RANGE_SUFFIX)
-    }
+    unknown = {name: tensor for name, tensor in tensors.items() if name not in shapes and name not in scales}
     net.load_state_dict(unknown | {n: restored(n, s, tensors) for n, s in shapes.items() if n in tensors})
 
 

@@ -1,7 +1,7 @@
 """The one loop of all trainings: by the clock, with the mean of the weights."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,18 +64,15 @@ class MeanWeights:
             self._new = 1 - min(self._keep, step / (step + self._young))
             self._mean.update_parameters(self._own)
 
-    def save(self, file: Path, kept: Mapping[str, Tensor] | None = None) -> None:
-        """Writes the mean in float16, as `LineReader.load` reads it. The file is replaced at once.
-
-        kept: other tensors that go with it.
-        """
+    def save(self, file: Path) -> None:
+        """Writes the mean in float16, as `LineReader.load` reads it. The file is replaced at once."""
         file.parent.mkdir(parents=True, exist_ok=True)
         made = file.with_suffix(".new")
         stored = {
             name: value.half() if value.is_floating_point() else value
             for name, value in self.net.state_dict().items()
         }
-        save_file({name: value.contiguous() for name, value in (stored | dict(kept or {})).items()}, made)
+        save_file({name: value.contiguous() for name, value in stored.items()}, made)
         made.chmod(0o644)  # safetensors writes files that only their owner may read
         made.replace(file)
 

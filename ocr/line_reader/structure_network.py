@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ocr.line_reader.layers import CODED, expanded, stored_in
-from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
+from ocr.line_reader.line_features import NUM_LETTERS, Floats, LineTokens, pair_geometry
+from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
 SHIPPED = Path(__file__).parents[1] / "weights" / "structure"
@@ -24,16 +24,20 @@ _PAIRS = 4  # before, same block, same row, same column
 
 
 class StructureNetwork:
-    """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
+    """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json.
+
+    sees_rules: whether it was trained with a page's rules among its lines.
+    """
 
     def __init__(self, folder: Path) -> None:
         stored = stored_in(folder / WEIGHTS)
         self._weights = {name: expanded(name, stored) for name in stored if not name.endswith(CODED)}
+        self.sees_rules = len(self._weights["letters.weight"]) == NUM_LETTERS
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])
 
     def logits(self, tokens: LineTokens) -> tuple[Floats, Floats]:
-        """Returns roles [N, num_roles] and pairs [4, N, N], as logits."""
+        """Returns roles [N, num_roles] and pairs [4, N, N] of the lines, as logits."""
         count = len(tokens.numbers)
         spelt = self._linear("spelling", self._weights["letters.weight"][tokens.letters].reshape(count, -1))
         lines = self._linear("enter", np.maximum(self._linear("numbers", tokens.numbers) + spelt, 0))
@@ -47,8 +51,13 @@ class StructureNetwork:
             near[:, rows] = self._linear("pair_geometry", pairs).transpose(2, 0, 1)
         for number, bias in enumerate(biases.reshape(self._layers, self._heads, count, count)):
             lines = self._block(f"blocks.{number}", lines, bias)
-        lines = self._normed("norm", lines)
-        first, second = self._linear("matches", lines).reshape(count, 2, _PAIRS, -1).transpose(1, 2, 0, 3)
+        lines, near = (
+            self._normed("norm", lines)[: tokens.num_lines],
+            near[:, : tokens.num_lines, : tokens.num_lines],
+        )
+        first, second = (
+            self._linear("matches", lines).reshape(len(lines), 2, _PAIRS, -1).transpose(1, 2, 0, 3)
+        )
         scores = first @ second.transpose(0, 2, 1) / np.sqrt(np.float32(first.shape[-1]))
         scores += near
         turned = scores.transpose(0, 2, 1)

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
-from safetensors.torch import load_file
 from tqdm import tqdm
 
 from ocr.learning.learning_loop import MeanWeights, Schedule
@@ -18,7 +17,6 @@ from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, tr
 from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.faint_print import darkened
 from ocr.line_reader.found_lines import ReadLine
-from ocr.line_reader.layers import RANGE
 from ocr.line_reader.line_images import line_image, normalised, pieces
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
@@ -184,9 +182,7 @@ def write(mean: MeanWeights, start: Path, folder: Path) -> None:
     """Writes a whole model: the one it started from, with the line reader's new weights."""
     left = shutil.ignore_patterns("MODEL_CARD.md", "SHA256SUMS", _FACTS)
     shutil.copytree(start, folder, ignore=left)
-    # Learning changes weights, and so what lies between layers, by little: the ranges that were measured go on.
-    ranges = {name: its for name, its in load_file(start / _READER).items() if name.endswith(RANGE)}
-    mean.save(folder / _READER, ranges)  # with 16 bits: small changes would be lost in eight
+    mean.save(folder / _READER)  # with 16 bits: small changes would be lost in eight
 
 
 def read_pages(reader: LineReader, pages: Sequence[Prepared], label: str) -> list[Edits]:

@@ -4,12 +4,10 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -18,9 +16,8 @@ from ocr.errors import CheckpointError
 from ocr.int8 import fill
 from ocr.line_networks.finder_net import FinderNet
 from ocr.line_networks.reader_net import ReaderNet
-from ocr.line_reader.layers import MOST, _in_bytes, stored_in
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import STEP_PX, OnnxNetworks, ReaderSizes, read_sizes, reader_graph
+from ocr.line_reader.networks import _MOST, STEP_PX, OnnxNetworks, ReaderSizes, _in_bytes
 from ocr.model_files.locate import LINES, find_directory
 from ocr.training.lines.package_lines import package
 
@@ -60,12 +57,12 @@ def in_torch(folder: Path, image: np.ndarray[Any, Any], page: np.ndarray[Any, An
 def test_results_are_those_of_torch(kind: str, tmp_path: Path) -> None:
     """But for activations in 8 bits: most characters stay by far."""
     folder = SHIPPED if kind == "shipped" else stored(tmp_path, LOW)
+    if kind == "packaged":
+        package(folder, tmp_path / "packaged")
+        folder = tmp_path / "packaged"
     random = np.random.default_rng(3)
     page = (random.random((96, 160)) > 0.8).astype(np.float32)
     image = np.clip(random.random((HEIGHT_PX, 40 * STEP_PX), np.float32) * 1.6 - 0.3, -0.3, 1.3)
-    if kind == "packaged":
-        package(folder, tmp_path / "packaged", [image])
-        folder = tmp_path / "packaged"
     networks = OnnxNetworks(folder)
     logits, cells = in_torch(folder, image, page)
     np.testing.assert_allclose(networks.cells([page])[0], cells, atol=1e-3)
@@ -86,39 +83,11 @@ def test_pages_and_lines_of_any_size(tmp_path: Path) -> None:
 
 
 def test_no_two_products_of_bytes_overflow_where_a_cpu_adds_them_in_16_bits() -> None:
-    assert 2 * 255 * MOST < 1 << 15
+    assert 2 * 255 * _MOST < 1 << 15
     wide = np.linspace(-1, 1, 512, dtype=np.float32).reshape(2, 256)
     values, scale = _in_bytes("m", {"m": np.rint(127 * wide).astype(np.int8), "m.scale": np.float16([1, 1])})
-    assert np.abs(values).max() == MOST
+    assert np.abs(values).max() == _MOST
     np.testing.assert_allclose(values * scale[:, None], 127 * wide, atol=2)
-
-
-def test_weights_that_are_added_up_in_16_bits_are_no_larger() -> None:
-    _, sizes = read_sizes(SHIPPED)
-    graph = reader_graph(sizes, stored_in(SHIPPED / "reader.safetensors"))
-    coded = {name: values for name, values in graph.weights.items() if values.dtype == np.int8}
-    depthwise = {name for name, values in coded.items() if values.shape[1:] == (1, 3, 3)}
-    assert len(depthwise) == 5
-    assert all(np.abs(values).max() <= MOST for name, values in coded.items() if name not in depthwise)
-
-
-def test_the_shipped_reader_s_convolutions_run_in_8_bits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All but the first, which sees one channel, and those along the line, of one channel each."""
-
-    def profiled() -> onnxruntime.SessionOptions:
-        options = made()
-        options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
-        return options
-
-    made = onnxruntime.SessionOptions
-    monkeypatch.setattr(onnxruntime, "SessionOptions", profiled)
-    networks = OnnxNetworks(SHIPPED)
-    networks.frames([np.zeros((HEIGHT_PX, 40 * STEP_PX), np.float32)])
-    events = json.loads(Path(networks._reader.end_profiling()).read_text(encoding="utf-8"))
-    kinds = Counter(event["args"]["op_name"] for event in events if event["name"].endswith("_kernel_time"))
-    assert (kinds["QLinearConv"], kinds["Conv"]) == (17, 7)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
