@@ -32,7 +32,7 @@ BUDGETS = {
     "encoders/graphs": 2_710, "encoders/minicpm": 680, "encoders/native": 1_000, "encoders/pointwise": 420,
     "ocr": 210, "ocr/checkpoints": 580, "ocr/decoding": 3_550, "ocr/families": 2_960, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_900, "ocr/model": 340,
-    "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_610,
+    "ocr/model_files": 300, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_600,
     "ocr/transcript": 2_090, "pipeline": 1_060, "pipeline/api": 450, "pipeline/bench": 2_670,
     "pipeline/cli": 1_470, "pipeline/cluster": 1_660, "pipeline/config": 1_200, "pipeline/device": 2_920,
     "pipeline/doctor": 950, "pipeline/documents": 3_440, "pipeline/export": 490, "pipeline/finetune": 410,

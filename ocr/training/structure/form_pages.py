@@ -6,7 +6,7 @@ from itertools import pairwise
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.page_parts import moved, part
-from ocr.training.structure.placed_lines import LinePage, frame, put_line
+from ocr.training.structure.placed_lines import LinePage, frame, next_block, put_line
 from ocr.training.structure.true_lines import Box, Place, TrueLine, joined
 
 
@@ -26,10 +26,8 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
         y += rng.uniform(1.5, 2.5) * size
     answer, numbered = rng.choice([1.0, 1.2, 1.35]), rng.random() < 0.25
     beside, filled, long = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4]), rng.choice([0.0, 0.1, 0.3])
-    sides, apart = (
-        rng.choice(["lrtb", "lrtb", "lrtb", "tb", "b", "lr", ""]),
-        rng.choice([0.0, 0.0, 0.5]) * size,
-    )
+    sides = rng.choice(["lrtb", "lrtb", "lrtb", "tb", "b", "lr", ""])
+    apart = rng.choice([0.0, 0.0, 0.5]) * size
     stacked, pad = rng.choice([0.0, 0.15, 0.4]), rng.uniform(0.25, 0.8) * size
 
     def put(x: float, room: float, base: float, scale: float, low: int, high: int) -> float:
@@ -97,11 +95,8 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
         text = source.text.phrase(rng, category, rng.randint(1, most))
         return put_line(lines, text, (x, room, base), size, Place(block, ROLES.index(role)))
 
-    def number() -> int:
-        return max((line.place.block for line in lines), default=0) + 1
-
     def names(x: float, room: float, top: float, foot: float) -> None:
-        base, step, block = top + size, rng.uniform(1.4, 2.8) * size, number()
+        base, step, block = top + size, rng.uniform(1.4, 2.8) * size, next_block(lines)
         indent = rng.choice([0.0, 0.0, 1.5]) * size
         for row in range(rng.randint(3, 18)):
             if base < foot:
@@ -109,10 +104,10 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
             base += step if rng.random() < 0.9 else 2 * step
 
     if rng.random() < 0.8:  # of the window, of its menus, of its buttons
-        put(size if rng.random() < 0.6 else 0.4 * width, width - size, y, number(), "title", 6)
+        put(size if rng.random() < 0.6 else 0.4 * width, width - size, y, next_block(lines), "title", 6)
         y += rng.uniform(1.8, 3.0) * size
     for _ in range(rng.choice([1, 1, 2])):
-        gap, x, block, dense = rng.uniform(1.2, 4.0) * size, size, number(), rng.random() < 0.7
+        gap, x, block, dense = rng.uniform(1.2, 4.0) * size, size, next_block(lines), rng.random() < 0.7
         for _ in range(rng.randint(3, 9)):
             if x < width - 4 * size:
                 x = put(x, width - size, y, block, most=2) + (gap if dense else rng.uniform(1, 3) * gap)
@@ -128,7 +123,7 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
     top = y
     while y < foot - 4 * size:
         if rng.random() < 0.5:  # labels and fields
-            at, block, step = x0 + rng.uniform(8, 16) * size, number(), rng.uniform(1.8, 3.2) * size
+            at, block, step = x0 + rng.uniform(8, 16) * size, next_block(lines), rng.uniform(1.8, 3.2) * size
             boxed, under = rng.random() < 0.5, rng.random() < 0.3
             for _ in range(rng.randint(2, 8)):
                 base, block = y + size, block + 1
@@ -150,7 +145,7 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
     if right < x1:
         names(right + 1.5 * size, x1, top, foot)
     if rng.random() < 0.6:  # buttons, or how things stand
-        x, block = x0 if rng.random() < 0.5 else rng.uniform(0.4, 0.7) * width, number()
+        x, block = x0 if rng.random() < 0.5 else rng.uniform(0.4, 0.7) * width, next_block(lines)
         for _ in range(rng.randint(1, 4)):
             if x < width - 4 * size:
                 x = put(x, width - size, height - size, block, most=2) + rng.uniform(1.5, 5.0) * size

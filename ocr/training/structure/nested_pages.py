@@ -5,10 +5,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 from ocr.line_reader.structure_network import ROLES
-from ocr.training.pages.genres import GENRES, Form
+from ocr.training.pages.genres import Form
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.page_parts import moved, part, shifted, single
-from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line
+from ocr.training.structure.page_parts import NAMED, moved, part, shifted, single
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, next_block, put_line
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _BAR_SHARE = 0.15  # of the bands, under a row of names
@@ -27,9 +27,8 @@ def nested(rng: random.Random, source: PageSource) -> LinePage:
     for _ in range(rng.randint(1, 4)):
         if rng.random() < _BAR_SHARE:
             _bar(rng, source, lines, (least, width - least, y), size)
-            rules += (
-                frame((least, y - size, width - least, y + 0.5 * size), "tb") if rng.random() < banded else []
-            )
+            bar = least, y - size, width - least, y + 0.5 * size
+            rules += frame(bar, "tb") if rng.random() < banded else []
             y += rng.uniform(1.2, 3.5) * size
         shares = [rng.choice([1.0, 1.0, 1.5, 2.0]) for _ in range(rng.choice([1, 2, 2, 3]))]
         x, foot = least, y
@@ -66,7 +65,7 @@ def _bar(
     """Adds a row of names far apart, as of a menu or over a page. ends: its left, its right, its baseline."""
     left, right, base = ends
     count, category = rng.randint(2, 7), source.text.category(rng)
-    place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index("text"))
+    place = Place(next_block(lines), ROLES.index("text"))
     shares = [rng.uniform(0.3, 1.0) for _ in range(count)]
     if rng.random() < 0.3:  # some at the right end
         shares[rng.randrange(count)] += 2.0
@@ -82,20 +81,18 @@ def spreads(rng: random.Random, source: PageSource) -> LinePage:
     name, lines, rules = rng.choice(["book", "book", "paper", "manual"]), list[TrueLine](), list[Box]()
     for number in range(2):
         form = Form(
-            genre=next(genre for genre in GENRES if genre.name == name), width_pt=width, height_pt=height,
+            genre=NAMED[name], width_pt=width, height_pt=height,
             size_pt=size, columns=1, fill=rng.choice([1.2, 1.2, 0.9, 0.5]), furniture=False,
         )  # fmt: skip
         page = single(rng, source, form)
         left, right = min(line.x0 for line in page.lines), max(line.x1 for line in page.lines)
         top = min(line.base for line in page.lines)
-        block = max((line.place.block for line in lines), default=0) + 1
+        block = next_block(lines)
         head, foot = (list[TrueLine]() for _ in range(2))
         for own, base in ((head, top - rng.uniform(1.6, 3.0) * size), (foot, height - 2 * size)):
             if rng.random() < (0.8 if own is head else 0.3):
-                words, page_number = (
-                    source.text.phrase(rng, source.text.category(rng), 4),
-                    f"{rng.randint(2, 400)}",
-                )
+                words = source.text.phrase(rng, source.text.category(rng), 4)
+                page_number = f"{rng.randint(2, 400)}"
                 middle = (left + right) / 2 - 0.25 * size * len(words)
                 edge = left if number == 0 else right - 0.55 * size * len(page_number)
                 parts = [("page header", words, middle), ("page number", page_number, edge)]
@@ -128,7 +125,7 @@ def articles(rng: random.Random, source: PageSource) -> LinePage:
 
     def headline(first: int, last: int, y: float, scale: float, role: str) -> float:
         x, right = left + first * step, left + last * step - gap
-        place = Place(max((line.place.block for line in lines), default=0) + 1, ROLES.index(role))
+        place = Place(next_block(lines), ROLES.index(role))
         for _ in range(rng.choice([1, 1, 2])):
             y += 1.15 * scale * size
             text = source.text.phrase(rng, category, rng.randint(2, 4 * (last - first)))
@@ -139,7 +136,7 @@ def articles(rng: random.Random, source: PageSource) -> LinePage:
         if rng.random() < 0.85:
             y = headline(first, last, y, rng.uniform(1.0, 3.5), rng.choice(["heading 1", "heading 2"]))
         form = Form(
-            genre=next(genre for genre in GENRES if genre.name == "book"), width_pt=1.2 * wide,
+            genre=NAMED["book"], width_pt=1.2 * wide,
             height_pt=1.3 * max(foot - y, 8 * size) * (last - first), size_pt=size, columns=1, fill=1.2,
             furniture=False,
         )  # fmt: skip
@@ -186,7 +183,7 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
     width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
     name = rng.choice(["book", "book", "mixed"])
     form = Form(
-        genre=next(genre for genre in GENRES if genre.name == name),
+        genre=NAMED[name],
         width_pt=width, height_pt=width * rng.uniform(0.4, 1.5), size_pt=size, columns=1, fill=1.0, furniture=False,
     )  # fmt: skip
     page, small = single(rng, source, form), size * rng.uniform(0.7, 1.0)
@@ -196,10 +193,8 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
     x = x if is_left else max(line.x1 for line in lines) + rng.uniform(1.5, 8.0) * size
     top, foot = lines[0].base, lines[-1].base
     for at in sorted(rng.uniform(top, foot) for _ in range(rng.randint(1, 4))):
-        block, y = (
-            lines[-1].place.block + 1,
-            max(at, lines[-1].base + 1.5 * small if lines[-1].x0 == x else at),
-        )
+        last = lines[-1]
+        block, y = last.place.block + 1, max(at, last.base + 1.5 * small if last.x0 == x else at)
         for _ in range(rng.choice([1, 1, 2, 4])):
             text = source.text.phrase(rng, source.text.category(rng), rng.randint(1, 4))
             put_line(lines, text, (x, x + room, y), small, Place(block, ROLES.index("margin note")))
@@ -215,15 +210,11 @@ def hung(rng: random.Random, source: PageSource) -> LinePage:
     category, lines, y = source.text.category(rng), list[TrueLine](), 4 * size
     for block in range(1, 2 * rng.randint(3, 9), 2):
         place, words = Place(block, ROLES.index("text")), rng.randint(1, 4)
-        x = (
-            put_line(lines, source.text.phrase(rng, category, words), (left, right, y), size, place)
-            + 0.3 * size
-        )
+        text = source.text.phrase(rng, category, words)
+        x = put_line(lines, text, (left, right, y), size, place) + 0.3 * size
         for row in range(rng.choice([0, 1, 2, 4, 9])):
-            put_line(
-                lines, source.text.phrase(rng, category, 8), (x, right, y + (row > 0) * leading), size, place
-            )
             y += leading if row else 0.0
+            put_line(lines, source.text.phrase(rng, category, 8), (x, right, y), size, place)
         y += leading
         for _ in range(rng.choice([0, 1, 2, 4])):
             place = Place(block + 1, ROLES.index("text"))

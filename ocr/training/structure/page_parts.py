@@ -8,9 +8,10 @@ from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import GENRES, Form
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.placed_lines import LinePage, put_line
+from ocr.training.structure.placed_lines import LinePage, next_block, put_line
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines, true_rules
 
+NAMED = {genre.name: genre for genre in GENRES}
 _LIST_SHARE = 0.16  # of parts
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 
@@ -38,7 +39,7 @@ def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float
         return LinePage(genre="list", width_pt=width_pt, height_pt=width_pt, lines=tuple(lines))
     name = rng.choice(_INNER)
     form = Form(
-        genre=next(genre for genre in GENRES if genre.name == name),
+        genre=NAMED[name],
         width_pt=width_pt * 1.12,
         height_pt=rng.uniform(0.15, 0.7) * 600,
         size_pt=size_pt * rng.choice([1.0, 1.0, 1.0, 0.85]),
@@ -53,7 +54,7 @@ def moved(page: LinePage, x: float, top: float, before: Sequence[TrueLine]) -> L
     """Returns a part with the upper left corner of its lines elsewhere, numbered after those before."""
     right = x - min(line.x0 for line in page.lines)
     down = top - min(line.base - 0.8 * line.size for line in page.lines)
-    block = max((line.place.block for line in before), default=0) + 1
+    block = next_block(before)
     table = max((line.place.table for line in before), default=0) + 1
     lines = tuple(
         replace(

@@ -1,5 +1,6 @@
 """A page of lines with their truth, and lines put on it as wide as their letters."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ocr.training.structure.true_lines import Box, Place, TrueLine
@@ -40,6 +41,11 @@ def put_line(
     own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}
     lines.append(TrueLine(text=" ".join(kept), words=tuple(words), place=place, **own))  # type: ignore[arg-type]
     return words[-1][1]
+
+
+def next_block(lines: Iterable[TrueLine]) -> int:
+    """Returns a block's number after those of lines."""
+    return max((line.place.block for line in lines), default=0) + 1
 
 
 def frame(box: Box, sides: str = "lrtb") -> list[Box]:

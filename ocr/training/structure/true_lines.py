@@ -31,11 +31,8 @@ _RESYNC, _AHEAD = 8, 6000  # characters that must agree after a gap, and how far
 _MATCHED = 0.95  # of a page's characters
 Box = tuple[float, float, float, float]
 _VECTOR, _COLOR = 3, re.compile(r"color: #(\w\w)")
-_DARK, _THICK_PT, _MEET_PT = (
-    0xB0,
-    3.5,
-    2.5,
-)  # rules: as dark at least, as thick at most; pieces so near are one
+# Rules are as dark at least and as thick at most; pieces so near are one.
+_DARK, _THICK_PT, _MEET_PT = 0xB0, 3.5, 2.5
 
 
 @dataclass(frozen=True, slots=True)
