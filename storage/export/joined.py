@@ -9,12 +9,12 @@ page; captions are emphasised; bullets become lists. Pages are read as they come
 import re
 from collections.abc import Callable, Iterable, Iterator, Set
 
-from storage.export.reflow import CUT, FENCE, is_prose, whole
+from storage.export.reflow import CUT, FENCE, is_prose, is_small, whole
 from storage.export.structure import StructuredRow, parted
 
 _NOT_PROSE = re.compile(r"\s*(?:#|[-*+] |\d+[.)]\s|[|<>!$\\]|```|~~~|\[\^|[•◦▪‣·]\s)")
 _ENDS = re.compile(r"[.!?:;…][)\]»”’\"'*_]*(?:\[\^[^\]]+\])?$")
-_GOES_ON = re.compile(r"[*_]{0,3}[^\W\d_A-Z]")
+_GOES_ON = re.compile(r"[*_]{0,3}\w")
 _BULLET = re.compile(r"^[•◦▪‣·]\s+", re.MULTILINE)
 _CAPTION = re.compile(
     r"(?:Figure|Fig\.|Table|Tab\.|Abbildung|Abb\.|Tabelle|Figura|Tabla|Tableau|Listing|Plate|Algorithm) ?\d[\d.]*[.:]\s"
@@ -81,17 +81,14 @@ class _Flow:
         return part if FENCE.match(part) else CUT.sub(lambda cut: whole(cut[1], cut[2], self._words), part)
 
 
-def _columns_joined(parts: list[str]) -> Iterator[str]:
-    held: str | None = None
+def _columns_joined(parts: list[str]) -> list[str]:
+    made = list[str]()
     for part in parts:
-        if held is not None and _goes_on(held, part):
-            held = f"{held}\n{part}"
+        if made and _goes_on(made[-1], part):
+            made[-1] += f"\n{part}"
         else:
-            if held is not None:
-                yield held
-            held = part
-    if held is not None:
-        yield held
+            made.append(part)
+    return made
 
 
 def _goes_on(first: str, second: str) -> bool:
@@ -101,7 +98,7 @@ def _goes_on(first: str, second: str) -> bool:
     last, next_ = first.rsplit("\n", 1)[-1], second.split("\n", 1)[0]
     if len(last) < _SHORT_LINE or _ENDS.search(last) or _GOES_ON.match(second) is None:
         return False
-    return is_prose(last) and is_prose(next_)
+    return is_small(second) and is_prose(last) and is_prose(next_)
 
 
 def marked(part: str) -> str:

@@ -19,7 +19,6 @@ _WORD = re.compile(r"[^\W\d_]{2,}(?:-[^\W\d_]{2,})*")
 _BEGINS = re.compile(r"\s*(?:#|[-*+•◦▪‣·–] |\(?(?:\d{1,3}|[a-zA-Z])[.)]\s|[|<>!$]|```|~~~|\[\^)|.*\t")
 _ENDS = re.compile(r"(?: {2}|\\|<br\s?/?>)$")
 _TARGET = re.compile(r"\]\([^()]*\)|[*`\\]")
-_LOWER = re.compile(r"\W*[^\W\d_A-Z]")
 # Letters of a line: a block with shorter ones is none of prose, one with longer ones is whatever its lines begin with.
 _SHORT, _LONG = 25, 50
 _FULL = 0.85  # of the longest line: a line with its next word is longer
@@ -42,6 +41,12 @@ def whole(first: str, second: str, words: Set[str]) -> str:
         return joined
     are_words = first.casefold() in words and second.casefold() in words
     return parted if parted.casefold() in words or are_words else joined
+
+
+def is_small(line: str) -> bool:
+    """Returns whether a line begins with a letter that is no capital, in any alphabet: a raised figure is none."""
+    first = re.search(r"\w", line)
+    return first is not None and first[0].isalpha() and not first[0].isupper()
 
 
 def is_prose(line: str) -> bool:
@@ -77,7 +82,7 @@ def _joined(lines: list[str], words: Set[str]) -> Iterator[str]:
     sizes = [len(_TARGET.sub("", line)) for line in lines]
     room = _FULL * max(sizes) if max(sizes) >= _SHORT else 0.0
     after = [line for line in lines[1:] if not _BEGINS.match(line)]
-    within = bool(after) and sum(_LOWER.match(line) is not None for line in after) >= _WITHIN * len(after)
+    within = bool(after) and sum(map(is_small, after)) >= _WITHIN * len(after)
     held = lines[0]
     for (line, below), size in zip(pairwise(lines), sizes, strict=False):
         is_cut = CUT.search(f"{line}\n{below}") is not None

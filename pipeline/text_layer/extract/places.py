@@ -76,6 +76,8 @@ _MARKS = dict(
         0x308, 0x301, 0x300, 0x302, 0x303, 0x30C, 0x306, 0x304, 0x307, 0x30A, 0x30B, 0x327, 0x328, 0x302, 0x303,
     )), strict=True)
 )  # fmt: skip
+_MARKS["\u20dd"] = "\u20dd"  # a circle
+_CIRCLED = {"c\u20dd": "©", "r\u20dd": "®", "R\u20dd": "®"}
 _DOTTED = {"ı": "i", "ȷ": "j"}
 _BESIDE = 0.15  # of a letter's width: how far outside of it the middle of its accent may be
 
@@ -97,10 +99,12 @@ def composed(spans: Sequence[Span]) -> tuple[Span, ...]:
         near = [other for other in near if _joined(char, chars[other]) is not None]
         if near:
             letter = min(near, key=lambda other: _apart(char, chars[other]))
-            chars[letter] = _joined(char, chars[letter])
-            for between in range(min(place, letter + 1), max(place + 1, letter)):
-                chars[between] = None
-            changed |= {owners[place], owners[letter]}
+            chars[letter] = joined = _joined(char, chars[letter])
+            first, end = min(place, letter + 1), max(place + 1, letter)
+            while first and _is_blank_in(joined, chars[first - 1]):  # MuPDF's, for the way to the accent
+                first -= 1
+            chars[first:end] = [None] * (end - first)
+            changed |= {owners[letter], *owners[first:end]}
     if not changed:
         return tuple(spans)
     kept = {
@@ -116,13 +120,8 @@ def composed(spans: Sequence[Span]) -> tuple[Span, ...]:
 
 def _next(chars: Sequence[Glyph | None], place: int, step: int) -> int | None:
     """Returns the place of the next character that is no space."""
-    place += step
-    while 0 <= place < len(chars):
-        char = chars[place]
-        if char is not None and not char.text.isspace():
-            return place
-        place += step
-    return None
+    places = range(place + step, len(chars) if step > 0 else -1, step)
+    return next((at for at in places if (char := chars[at]) is not None and not char.text.isspace()), None)
 
 
 def _joined(accent: Glyph, letter: Glyph | None) -> Glyph | None:
@@ -132,7 +131,13 @@ def _joined(accent: Glyph, letter: Glyph | None) -> Glyph | None:
     if min(accent.box[3], letter.box[3]) <= max(accent.box[1], letter.box[1]):
         return None
     text = unicodedata.normalize("NFC", _DOTTED.get(letter.text, letter.text) + _MARKS[accent.text])
+    text = _CIRCLED.get(text, text)
     return Glyph(text=text, box=letter.box) if len(text) == 1 else None
+
+
+def _is_blank_in(letter: Glyph | None, char: Glyph | None) -> bool:
+    """Returns whether a character is a space where a letter stands."""
+    return letter is not None and char is not None and char.text.isspace() and holds(letter.box, char.middle)
 
 
 def _apart(accent: Glyph, letter: Glyph | None) -> float:

@@ -40,7 +40,7 @@ _REPLACED = str.maketrans({
 _BREAK_GAP = 1.75  # baselines further apart are two paragraphs
 _SAME_LINE = 0.5
 _SPACE, _WIDE = 0.12, 1.5
-_BACK = 0.2
+_BACK = 0.5  # as far as the A of LaTeX stands in its L
 
 Box = tuple[float, float, float, float]
 
@@ -88,7 +88,7 @@ def as_text(lines: Sequence[Line]) -> str | None:
 def between(before: Line, line: Line) -> str:
     """Returns the white space between two successive lines or parts of a line, by their positions."""
     drop, size = line.base - before.base, max(line.size, before.size)
-    if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * line.size:
+    if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * size:
         gap = (line.x0 - before.x1) / max(line.size, 1e-3)
         return "\t" if gap > _WIDE else " " if gap > _SPACE else ""
     return "\n" if 0 < drop < _BREAK_GAP * size else "\n\n"

@@ -42,6 +42,8 @@ def test_a_paragraph_goes_on_across_a_page_and_its_number() -> None:
         ("A line that goes on to what is a list by its looks", "- an entry"),
         ("    a['usbif,class3'] = b{0} | c[1]; x == y", "name='reg' type=int"),
         ("Too short", "to tell."),
+        ("Nothing in this line says that it has ended", "Überall begins a new one."),
+        ("Nothing in this line says that the word is prac-", "¹Integrators buy and sell, as a note says."),
     ],
 )
 def test_what_may_not_go_on_stays_apart(first: str, second: str) -> None:

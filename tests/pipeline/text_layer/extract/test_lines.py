@@ -15,5 +15,10 @@ def test_lines_paragraphs_and_cells():
     assert as_text(lines) == "Heading\n\nfirst line\nsecond parts\tfar\n\nother column"
 
 
+def test_the_raised_letter_within_another_of_a_logo_goes_on_with_its_word():
+    logo = [line("with L", 50, 100), line("A", 76.4, 98, size=7.0), line("TEX", 80, 100)]
+    assert as_text(logo) == "with LATEX"
+
+
 def test_ligatures_hyphens_spaces_and_controls():
     assert clean("ﬁnd\u00a0e\u0301t\u2010à\x00\u200b") == "find ét-à"

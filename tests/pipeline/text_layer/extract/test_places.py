@@ -6,7 +6,7 @@ import pymupdf
 import pytest
 
 from pipeline.text_layer.extract.places import composed
-from pipeline.text_layer.extract.spans import read_spans
+from pipeline.text_layer.extract.spans import Glyph, read_spans
 from pipeline.text_layer.page import judged
 
 
@@ -109,6 +109,21 @@ def test_an_accent_joins_the_letter_it_stands_over(
     parts: list[tuple[str, str]], expected: str, before: bool
 ) -> None:
     assert words(*parts, before=before) == expected
+
+
+def test_the_way_to_an_accent_at_its_letter_s_edge_is_no_space() -> None:
+    for apart in (1.5, 2.5, 3.0):
+        assert words(("", "posiadaj"), ("˛", "a i"), apart=apart) == "posiadają i"
+
+
+def test_a_letter_in_a_circle_is_one_sign() -> None:
+    with pymupdf.open() as made:
+        page = made.new_page()
+        page.insert_text((50, 100), "c 1987")
+        (span,) = read_spans(page.get_displaylist())
+    circle = Glyph(text="\u20dd", box=span.chars[0].box)
+    (found,) = composed([span.of([span.chars[0], circle, *span.chars[1:]])])
+    assert found.line.text == "© 1987"
 
 
 def test_an_accent_beside_its_neighbours_stays() -> None:
