@@ -188,13 +188,12 @@ class RenderedPage(PageFacts):
     @property
     def num_bytes(self) -> int:
         """The size of its pixels."""
-        return self.views.num_bytes + sum(
-            pixels.nbytes for pixels in (self.grey, self.colour, self.ink) if pixels is not None
-        )
+        arrays = self.views.global_view, self.views.local_views, self.grey, self.colour, self.ink
+        return sum(pixels.nbytes for pixels in arrays if pixels is not None)
 
     def without_views(self) -> "RenderedPage":
         """Returns the page without pixels, for use after it was read or encoded, so that they can be freed."""
-        return replace(self, views=PageViews.none(self.views.grid), grey=None, colour=None, ink=None)
+        return replace(self, views=PageViews(grid=self.views.grid), grey=None, colour=None, ink=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

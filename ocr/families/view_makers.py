@@ -60,4 +60,4 @@ class WholePage:
             size = max(1, int(picture.width * factor)), max(1, int(picture.height * factor))
             picture = picture.resize(size, Image.Resampling.LANCZOS)
         view = np.ascontiguousarray(np.asarray(picture.convert("RGB")).transpose(2, 0, 1))
-        return PageViews(global_view=view, local_views=PageViews.none().local_views, grid=(1, 1))
+        return PageViews(global_view=view)

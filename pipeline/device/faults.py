@@ -80,7 +80,7 @@ def lost_pages(error: BaseException, held: Mapping[str, Sequence[Ticket]]) -> di
 def failed_pages(lost: Mapping[Ticket, PageError]) -> list[PageResult]:
     """Returns a failed result for each of these pages that has no outcome yet."""
     return [
-        failed_result(ticket.rendered.page, error, ticket.timings or render_timings(ticket.rendered))
+        failed_result(ticket.rendered.page, error, ticket.timings or render_timings(ticket.rendered.seconds))
         for ticket, error in lost.items()
         if ticket.outcome.cancelled() or not ticket.outcome.done()
     ]

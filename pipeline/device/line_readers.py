@@ -5,7 +5,7 @@ import functools
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -122,9 +122,8 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
-        return self._begin(
-            "read_lines", rendered, partial(_failed, rendered.without_views()), self._address()
-        )
+        failed = partial(_failed, rendered.page, rendered.seconds)
+        return self._begin("read_lines", rendered, failed, self._address())
 
     def _address(self) -> str:
         """Returns where the networks of the next page are served, on all GPUs in turn; "" while they are on none."""
@@ -142,7 +141,7 @@ class LineReaders(TaskPool):
 
         The future raises WorkersError where no process can be started.
         """
-        only = replace(rendered, views=PageViews.none(rendered.views.grid), text_layer=None, layer=None)
+        only = replace(rendered, views=PageViews(grid=rendered.views.grid), text_layer=None, layer=None)
         return self._begin("find_words", only, partial(_no_words, rendered.page))
 
     def samples(self, samples: tuple[FontSample, ...]) -> Future[list[str]]:
@@ -195,8 +194,8 @@ def _no_words(page: Page, error: BaseException) -> SeenWords:
     return SeenWords()
 
 
-def _failed(rendered: RenderedPage, error: BaseException) -> PageResult:
-    """Returns the result of a page whose reading failed."""
+def _failed(page: Page, seconds: Mapping[str, float], error: BaseException) -> PageResult:
+    """Returns the result of a page whose reading failed. seconds: what a worker measured for it."""
     LOGGER.debug("a page could not be read", exc_info=error)
     category, message = "internal", " ".join(f"{type(error).__name__}: {error}".split())[:500]
     if isinstance(error, MemoryError):
@@ -205,7 +204,7 @@ def _failed(rendered: RenderedPage, error: BaseException) -> PageResult:
         category, happened = failure_of(error, _LIMIT_S)
         message = f"reading the page {happened}"
     failure = PageError(stage="lines", category=category, message=message)
-    return failed_result(rendered.page, failure, render_timings(rendered))
+    return failed_result(page, failure, render_timings(seconds))
 
 
 # The folder with the reader's files, and where its networks are served, in the processes that read; what follows runs

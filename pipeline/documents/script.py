@@ -61,11 +61,6 @@ def main_script(text: str) -> str | None:
     return others[0] if others else next(iter(shares), None)
 
 
-def foreign_script(script: str | None, known: frozenset[str] | None) -> str | None:
-    """Returns the script if the model was not trained for it, else None. known: from known_scripts."""
-    return None if script is None or known is None or script in known else script
-
-
 def known_scripts(model: str) -> frozenset[str] | None:
     """Returns the scripts that a model was trained for; None if it reads any, as the published model does.
 

@@ -14,10 +14,9 @@ from typing import BinaryIO
 from pipeline.documents.searchable.invisible_text import TextPage
 from pipeline.documents.settings import IngestSettings
 from pipeline.export.searchable_task import NotArchival, archival_task, searchable_task
-from pipeline.ingest.objects.fetched import fetched
 from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import failed_tasks, tasks
-from pipeline.ingest.workers.task_pool import TaskPool
+from pipeline.ingest.workers.pool import FilePool
 from storage.errors import MissingExtraError, NotExportedError
 from storage.export.formats import FORMATS, Format
 from storage.export.rows import PageRow
@@ -50,21 +49,16 @@ def all_formats(*, is_archival: bool = False) -> Iterator[dict[str, Format]]:
         yield FORMATS | {"pdf": pdf}
 
 
-class _Workers(TaskPool):
+class _Workers(FilePool):
     """The pool of processes that make PDFs; none is started before the first document."""
 
     def __init__(self, is_archival: bool) -> None:
         self._is_archival = is_archival
-        self._spool = Spool(IngestSettings())
-        super().__init__(max_workers=1, initializer=tasks.start, initargs=(_MEMORY_BYTES, "ocrb-export"))
+        initargs = _MEMORY_BYTES, "ocrb-export"
+        super().__init__(Spool(IngestSettings()), max_workers=1, initializer=tasks.start, initargs=initargs)
 
     def __enter__(self) -> "_Workers":
         return self
-
-    def __exit__(self, *raised: object) -> None:
-        """Ends the processes, and removes objects that were fetched."""
-        super().__exit__(*raised)
-        self._spool.close()
 
     def write(self, rows: Iterable[PageRow], stream: BinaryIO) -> None:
         """Writes a document as a searchable PDF. Raises: NotExportedError."""
@@ -83,7 +77,7 @@ class _Workers(TaskPool):
                 searchable_task, (real_path(file), sha256, texts, self._is_archival), limit_s, failed
             )
 
-        made = fetched(self._spool, path, submit, lambda reason: reason).result()
+        made = self._on_file(path, submit, lambda reason: reason).result()
         if isinstance(made, NotArchival) and (anew := rewritten(made.data, limit_s)) is not None:
             made = self._submit(archival_task, (anew, True), limit_s, failed).result()
         if isinstance(made, NotArchival):

@@ -6,8 +6,10 @@ And knows files that have not changed since an earlier run looked into them, wit
 from dataclasses import dataclass
 from typing import Any
 
+from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
 from pipeline.types import Document, FileStamp
+from storage.strings.urls import name_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,14 @@ Found = Candidate | Document
 def unreadable(path: str, status: str, reason: str) -> Document:
     """Returns the document of a path that cannot be opened: broken where its name makes it an input."""
     return Document(path=path, status="broken" if status == "broken" else "skipped", reason=reason)
+
+
+def refused(url: str, reason: str, settings: IngestSettings) -> Document:
+    """Returns the document of an object that cannot be had: broken where its name makes it an input, else skipped."""
+    name = name_of(url)
+    is_input = sniff.claimed(name, videos=settings.video)
+    # Without an ending its content would decide, which nobody has seen.
+    return unreadable(url, "broken" if is_input or "." not in name else "skipped", reason)
 
 
 # Raised when the same file is to be looked into again: it has another kind, number of pages, or something left out.

@@ -13,9 +13,8 @@ from itertools import groupby
 
 from ocr.model_files.locate import CONFIDENCE, LINES, find_directory
 from pipeline.config.schema import Config, reads_lines
-from pipeline.documents.script import foreign_script
 from pipeline.outcome.results import failed_result
-from pipeline.types import EmbeddedPage, PageResult, ReadyPage
+from pipeline.types import PageResult, RenderedPage
 from storage.types import PageError
 
 # The category of a page on which nothing was read because part of it could not be drawn.
@@ -136,13 +135,23 @@ def incomplete(result: PageResult, missing: str) -> PageResult:
     return failed_result(result.page, error, result.timings)
 
 
-def script_flag(ready: ReadyPage, result: PageResult, known: frozenset[str] | None) -> str | None:
-    """Returns the ISO 15924 code of the script that a page's text layer tells if the model cannot read it, else None.
+def foreign_script(script: str | None, known: frozenset[str] | None) -> str | None:
+    """Returns the script if the model was not trained for it, else None.
 
-    known: the model's scripts, from pipeline.documents.script.known_scripts; None for a model that reads any script,
-    which flags nothing. A page whose text comes from its text layer was not read and gets no flag; one without a layer
-    is told by its confidence.
+    known: the model's scripts, from pipeline.documents.script.known_scripts; None for a model that reads any script.
     """
-    if isinstance(ready, EmbeddedPage) or result.source == "layer":
-        return None
-    return foreign_script(ready.script, known)
+    return None if script is None or known is None or script in known else script
+
+
+def as_stored(
+    result: PageResult, ready: RenderedPage, *, known: frozenset[str] | None, below: float
+) -> PageResult:
+    """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives.
+
+    A text layer's text was not read, so that its script is no such reason; a page without a layer is told by its
+    confidence. known: see foreign_script. below: see judged.
+    """
+    script = None if result.source == "layer" else foreign_script(ready.script, known)
+    if script is not None:
+        result = replace(result, script=script)
+    return incomplete(judged(result, below=below), ready.missing)

@@ -1,6 +1,7 @@
 """Makes the results of pages that need no model, and maps how a reading ended to a page status."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ocr.types import Finish, ParsedText
@@ -11,9 +12,9 @@ from storage.types import PageError, StageTiming
 STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
 
 
-def render_timings(rendered: ReadyPage) -> tuple[StageTiming, ...]:
-    """Returns the stage timings that a worker measured for this page alone."""
-    return tuple(single(stage, seconds) for stage, seconds in rendered.seconds.items())
+def render_timings(seconds: Mapping[str, float]) -> tuple[StageTiming, ...]:
+    """Returns the stage timings that a worker measured for a page alone. seconds: a ready page's."""
+    return tuple(itertools.starmap(single, seconds.items()))
 
 
 def result_of(
@@ -42,13 +43,13 @@ def blank_result(rendered: RenderedPage, timings: tuple[StageTiming, ...] | None
 
     timings: of every stage so far; None for a page that never reached the model.
     """
-    timings = render_timings(rendered) if timings is None else timings
+    timings = render_timings(rendered.seconds) if timings is None else timings
     return result_of(rendered, ParsedText(text="", markdown=""), "blank", timings)
 
 
 def embedded_result(embedded: EmbeddedPage) -> PageResult:
     """Returns the result of a page taken from its text layer: nothing was read, so it has no confidence."""
-    return layer_result(embedded, embedded.layer, render_timings(embedded))
+    return layer_result(embedded, embedded.layer, render_timings(embedded.seconds))
 
 
 def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...]) -> PageResult:

@@ -1,16 +1,47 @@
 """Decides, once for a run, which reader takes a page."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import Config, resolved
+from pipeline.device.line_readers import LineReaders
 from pipeline.device.open_models import Models
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.readers.by_lines import LineByLine
 from pipeline.readers.reader import Reader
 from pipeline.readers.text_layers import TextLayers
 from pipeline.readers.whole_pages import WholePages
-from pipeline.types import RenderedPage
+from pipeline.types import PageResult, Phase, RenderedPage
+
+
+class LineByLine(Reader[RenderedPage]):
+    """Reads pages line by line, each in a process, which is all that it can take with it. lines: the processes."""
+
+    loading: Phase = "loading the line reader"
+    sees_print = True
+
+    def __init__(self, lines: LineReaders) -> None:
+        self._lines = lines
+
+    @property
+    def is_loading(self) -> bool:
+        """Tells whether the processes were started and have not read any page yet."""
+        return self._lines.is_loading
+
+    @property
+    def is_ready(self) -> bool:
+        """Tells whether they have read a page."""
+        return self._lines.is_ready
+
+    def start(self) -> None:
+        """Begins to start the processes; the first page reports what goes wrong."""
+        self._lines.start()
+
+    async def read(
+        self, page: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None
+    ) -> PageResult:
+        """Returns a page's result. Its pixels stay in memory until it is read, and no step changes how it is read."""
+        return await asyncio.wrap_future(self._lines.read(page))
 
 
 def _by_lines(models: Models, workers: WorkerPool) -> Reader[RenderedPage]:
@@ -49,15 +80,11 @@ class Plan:
         """Where the page model is; None before it is loaded."""
         return self._models.first.device
 
-    def reader(self, step: Step | None) -> Reader[RenderedPage]:
-        """Returns who takes a page at a retry step, None for the first reading."""
-        if step is None:
-            return self.first
-        return (
-            self._named("lines" if step.tile.lines else "page")
-            if step.model is None
-            else self._others[step.model]
-        )
+    def reader(self, step: Step) -> Reader[RenderedPage]:
+        """Returns who takes a page at a retry step."""
+        if step.model is not None:
+            return self._others[step.model]
+        return self._named("lines" if step.tile.lines else "page")
 
     def _named(self, name: str) -> Reader[RenderedPage]:
         if name not in self._readers:

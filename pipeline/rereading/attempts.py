@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import get_args
 
 from numpy import ndarray
@@ -11,10 +12,10 @@ from ocr.orientation.detect import shows_words
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import rereadings
-from pipeline.documents.script import foreign_script, known_scripts
+from pipeline.documents.script import known_scripts
 from pipeline.documents.settings import TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, incomplete, judged, script_flag
+from pipeline.outcome.doubt import NONE_READ, as_stored, doubted, doubtful_below, foreign_script
 from pipeline.outcome.results import blank_result, failed_result
 from pipeline.readers.reader import Reader
 from pipeline.readers.reader_plan import Plan
@@ -25,11 +26,6 @@ from storage.types import PageError
 
 # A page in grey, to look for print on it.
 _AS_DRAWN = TileSettings(lines=True)
-
-
-def is_to_be_read(outcome: ReadyPage | PageError) -> bool:
-    """Returns whether a reader is to take a page after a worker's outcome; others have their text or show none."""
-    return isinstance(outcome, RenderedPage) and not outcome.blank
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +49,9 @@ class PutOff:
 class Attempts:
     """Makes attempts at pages until their text is good enough. Use it from the event loop's thread only.
 
-    workers: render pages again. plan: says who reads them. begin: called before a reader that marks pages gets one that
-    it was not first to read. keep: called with a page's first reading when a better one is going to be
-    tried.
-    waits: tells whether a model that a retry step names has to wait for its turn.
+    workers: render pages again. plan: says who reads them. begin: called before a reader that marks pages gets one, and
+    told whether no other page is being read. keep: called with a page's first reading when a better one is going to be
+    tried. waits: tells whether a model that a retry step names has to wait for its turn.
     """
 
     def __init__(
@@ -66,17 +61,19 @@ class Attempts:
         plan: Plan,
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
-        begin: Callable[[Page, Reader[RenderedPage]], Awaitable[None]] = lambda page, reader: reader.ready(),
+        begin: Callable[[Page, Reader[RenderedPage], bool], Awaitable[None]] = lambda page, reader, alone: (
+            reader.ready(alone=alone)
+        ),
         waits: Callable[[str], bool] = lambda model: False,
     ) -> None:
         self._waits = waits
         self._config, self._workers, self._plan = config, workers, plan
         self._keep, self._begin = keep, begin
-        self._doubtful_below = doubtful_below(config)
         self._scripts = known_scripts(config.model)
+        self._stored = partial(as_stored, known=self._scripts, below=doubtful_below(config))
         tools = Tools(
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
-            read=lambda rendered, step: self._read(rendered, step=step),
+            read=self._read_again,
             judge=workers.layer,
         )
         kinds: tuple[Kind, ...] = get_args(Kind)
@@ -85,29 +82,40 @@ class Attempts:
         self._rereadings: asyncio.Semaphore | None = None
 
     async def __call__(
-        self, page: Page, outcome: ReadyPage | PageError, dropped: Callable[[int], None]
+        self,
+        page: Page,
+        outcome: ReadyPage | PageError,
+        dropped: Callable[[int | None], None],
+        *,
+        alone: bool = False,
     ) -> list[PageResult] | PutOff:
         """Returns the attempts at a page in the order they were made; comparing.best() picks the page's result.
 
         A page whose next step's model has to wait is put off: go_on() makes the further attempts.
-        dropped: called with the bytes of views that are released; the caller must not hold them either.
+        dropped: called with the bytes of views that are released, None once all are; the caller must not hold them
+        either. alone: no other page is being read at the same time.
         """
+        reader = self._plan.first
+        if not isinstance(outcome, RenderedPage) or outcome.blank:  # its text is there, or there is none
+            reader.leave_out(page)
         if isinstance(outcome, EmbeddedPage):
             outcome = await self._plan.layers.checked(outcome, dropped)
         if isinstance(outcome, PageError):
             return [failed_result(page, outcome)]
         if isinstance(outcome, EmbeddedPage):
             taken = await self._plan.layers.read(outcome)
-            dropped(outcome.num_bytes)
+            dropped(None)
             if outcome.instead_of is None:
                 return [taken]
             return [failed_result(page, outcome.instead_of), replace(taken, rung="layer")]
         if outcome.blank:
             return [blank_result(outcome)]
-        reading, num_bytes = self._read(outcome, dropped), outcome.num_bytes
+        if reader.marks_pages:
+            await self._begin(page, reader, alone)
+        reading = reader.read(outcome, dropped)
         outcome = outcome.without_views()
         first = await reading
-        dropped(num_bytes)  # including those that were kept until now for the boxes
+        dropped(None)  # those too that were kept until now for the boxes
         made, left = await self._made(outcome, first)
         return self._ended(made, left)
 
@@ -120,12 +128,7 @@ class Attempts:
     def _ended(self, page: PageState, left: Sequence[RetryStep]) -> list[PageResult] | PutOff:
         if left:
             return PutOff(state=page, steps=left)
-        return [self._stored(page.ready, attempt) for attempt in self._compared(page.ready, page.attempts)]
-
-    def _stored(self, ready: RenderedPage, made: PageResult) -> PageResult:
-        """Returns an attempt as it is to be stored, with every reason to doubt it that its page gives."""
-        made = replace(made, script=script_flag(ready, made, self._scripts))
-        return incomplete(judged(made, below=self._doubtful_below), ready.missing)
+        return [self._stored(attempt, page.ready) for attempt in self._compared(page.ready, page.attempts)]
 
     async def _made(self, ready: RenderedPage, first: PageResult) -> tuple[PageState, Sequence[RetryStep]]:
         """Returns a page with the attempts at it and what they told of it, and the steps that have to wait."""
@@ -133,7 +136,7 @@ class Attempts:
         if first.status == "blank" and ready.page.kind != "video":
             await self._look_for_print(page)
         first = page.attempts[0]
-        is_foreign = foreign_script(page.ready.script, self._scripts) is not None or first.script is not None
+        is_foreign = foreign_script(page.ready.script, self._scripts) is not None
         # A pattern is not decoded (pipeline.stages.decode), and stays one however it is cut: trying took minutes.
         is_pattern = first.status == "doubtful" and not first.num_tokens
         page.is_legible = not (is_foreign or is_pattern)
@@ -148,7 +151,7 @@ class Attempts:
             return ()
         first = page.attempts[0]
         if first.parsed is not None and first.parsed.text.strip():
-            self._keep(self._stored(page.ready, first))
+            self._keep(self._stored(first, page.ready))
         async with self._again():
             return await retry(page, steps, self._waits)
 
@@ -176,21 +179,12 @@ class Attempts:
         if not isinstance(judged_page, PageError) and layer is not None and layer.is_visible:
             page.ready, page.attempts[0] = judged_page, doubted(page.attempts[0], NONE_READ)
 
-    async def _read(
-        self,
-        rendered: RenderedPage,
-        dropped: Callable[[int], None] | None = None,
-        step: Step | None = None,
-    ) -> PageResult:
-        """Reads a page.
-
-        dropped: called with the bytes of views that are released. step: None for the first reading; others go before
-        all pages that are read for the first time, which they would otherwise have to wait for.
-        """
+    async def _read_again(self, rendered: RenderedPage, step: Step) -> PageResult:
+        """Reads a page before those that are read for the first time, which it would otherwise have to wait for."""
         reader = self._plan.reader(step)
         if reader.marks_pages and reader is not self._plan.first:  # which has begun the page
-            await self._begin(rendered.page, reader)
-        reading = reader.read(rendered, dropped, step)
+            await self._begin(rendered.page, reader, False)
+        reading = reader.read(rendered, step=step)
         del rendered  # so that its views are freed once they are encoded
         return await reading
 

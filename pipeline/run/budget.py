@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections import deque
+from dataclasses import dataclass
 
 from ocr.imaging.tiling import MODES, TILE_PX
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, TileSettings
@@ -70,19 +71,20 @@ class Budget:
         return self.held_bytes == 0 or self.held_bytes + num_bytes <= self._max_bytes
 
 
+@dataclass(slots=True)
 class Share:
-    """One page's share of a budget. num_bytes: already taken for it. least_bytes: kept until the page is done."""
+    """One page's share of a budget. held_bytes: already taken for it. least_bytes: kept until the page is done."""
 
-    def __init__(self, budget: Budget, num_bytes: int, least_bytes: int = 0) -> None:
-        self._budget = budget
-        self._held_bytes = num_bytes
-        self._least_bytes = least_bytes
+    budget: Budget
+    held_bytes: int
+    least_bytes: int = 0
 
     def change_to(self, num_bytes: int) -> None:
         """Resizes the share; a larger one is taken without waiting."""
-        self._budget.add(num_bytes - self._held_bytes)
-        self._held_bytes = num_bytes
+        self.budget.add(num_bytes - self.held_bytes)
+        self.held_bytes = num_bytes
 
-    def give_back(self, num_bytes: int) -> None:
-        """Gives back some of the share, but keeps least_bytes."""
-        self.change_to(max(min(self._held_bytes, self._least_bytes), self._held_bytes - num_bytes))
+    def give_back(self, num_bytes: int | None) -> None:
+        """Gives back some of the share, all where that is None, but keeps least_bytes."""
+        left_bytes = 0 if num_bytes is None else self.held_bytes - num_bytes
+        self.change_to(max(min(self.held_bytes, self.least_bytes), left_bytes))

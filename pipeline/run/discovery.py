@@ -1,9 +1,12 @@
 """Discovers the pages a run has to read: records the input files, and leaves out pages that are done."""
 
 import asyncio
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby, zip_longest
+from operator import attrgetter
 from typing import Protocol
 
 from pipeline.config.schema import ingest_settings, layer_use
@@ -14,9 +17,55 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.ledger import Ledger
 from pipeline.stages.store import store_document
 from pipeline.timing import split
-from pipeline.types import TAKEN_FIRST, Document, Page
+from pipeline.types import TAKEN_FIRST, Document, Page, ReadyPage
 from storage.records.store import Store
-from storage.types import PagePlan
+from storage.types import PageError, PagePlan
+
+LOGGER = logging.getLogger("ocrbatch")
+# A document is put off after this many of its pages timed out: in a row, or in all.
+IN_A_ROW, IN_ALL = 2, 4
+
+
+class SlowDocuments:
+    """Puts off documents whose pages keep timing out: they are read on after all others.
+
+    A small file can hold a thousand pages, each of which occupies a worker until the page's time limit. Its first pages
+    are tried in their turn; once they have shown what it is like, the rest waits until nothing else is left to read.
+    Use it from the event loop's thread only.
+    """
+
+    def __init__(self) -> None:
+        self._in_a_row: Counter[str] = Counter()
+        self._in_all: Counter[str] = Counter()
+        self._put_off: dict[str, list[Page]] = {}
+        self._is_last_round = False
+
+    def rendered(self, page: Page, outcome: ReadyPage | PageError) -> None:
+        """Notes the outcome of rendering a page."""
+        if not (isinstance(outcome, PageError) and outcome.category == "timeout"):
+            self._in_a_row[page.sha256] = 0
+            return
+        self._in_a_row[page.sha256] += 1
+        self._in_all[page.sha256] += 1
+        is_over = self._in_a_row[page.sha256] >= IN_A_ROW or self._in_all[page.sha256] >= IN_ALL
+        if is_over and not self._is_last_round and page.sha256 not in self._put_off:
+            self._put_off[page.sha256] = []
+            LOGGER.warning("%s: page after page takes too long; what is left of it is read last", page.path)
+
+    def puts_off(self, page: Page) -> bool:
+        """Returns whether the page has to wait; if so, `rest` will return it."""
+        if self._is_last_round or page.sha256 not in self._put_off:
+            return False
+        self._put_off[page.sha256].append(page)
+        return True
+
+    def rest(self) -> Iterator[Page]:
+        """Returns the pages that were put off, one of each document in turn; from now on none is put off any more."""
+        self._is_last_round = True
+        rounds = zip_longest(
+            *(sorted(pages, key=attrgetter("page_index")) for pages in self._put_off.values())
+        )
+        return (page for page in chain.from_iterable(rounds) if page is not None)
 
 
 class Planner(Protocol):
@@ -90,6 +139,7 @@ class Discovery:
         self._ledger, self._workers, self._load = ledger, workers, load
         self._planner = planner or Planning(ledger)
         self._layer_use = layer_use(ledger.config)
+        self.slow = SlowDocuments()
         self.last: list[Page] = []
         self.alone: list[tuple[int, Page]] = []
 
@@ -105,7 +155,9 @@ class Discovery:
         await pages.put(None)
 
     async def claim(self, page: Page) -> bool:
-        """Returns whether a page is still to be read here, now that its turn has come."""
+        """Returns whether a page is to be read here, now that its turn has come; `slow` may put it off."""
+        if self.slow.puts_off(page):
+            return False
         is_ours = await self._planner.claim(page)
         if not is_ours:
             self._ledger.forget(page)
@@ -116,7 +168,7 @@ class Discovery:
         ledger = self._ledger
         plan = await self._planner.plan(document)
         apart = {*plan.alone, *plan.last}  # read after all others, when an object is fetched again
-        self._workers.hold(document.path, [index for index in plan.to_read if index not in apart])
+        self._workers.spool.hold(document.path, [index for index in plan.to_read if index not in apart])
         if document.status != "ok":
             ledger.progress.document_refused(document)
             return []

@@ -19,13 +19,12 @@ from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.readers.reader import Reader
 from pipeline.readers.reader_plan import Plan
-from pipeline.rereading.attempts import Attempts, PutOff, is_to_be_read
+from pipeline.rereading.attempts import Attempts, PutOff
 from pipeline.run.budget import Budget, Share
 from pipeline.run.deferred_models import DeferredModels
 from pipeline.run.discovery import Discovery, Planner
 from pipeline.run.ending import watch
 from pipeline.run.ledger import Ledger
-from pipeline.run.slow_documents import SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult, Phase, RenderedPage
 from storage.types import PageError
@@ -69,7 +68,7 @@ class Flow:
             waits=self._deferred.waits,
         )
         self._is_device_known = False
-        self._slow, self._in_workers = SlowDocuments(), asyncio.Semaphore(2 * render_workers(ledger.config))
+        self._in_workers = asyncio.Semaphore(2 * render_workers(ledger.config))
 
     async def run(self, inputs: InputFiles) -> None:
         """Runs discovery, reading and storing to their end.
@@ -120,9 +119,13 @@ class Flow:
                 await self._budget.take(len(lot) * self._page_bytes)  # at once, as they wait for each other
                 self._plan.first.expect(lot)
                 for page in lot:
-                    tasks.create_task(self._page(page))
+
+                    def leave_out(_: asyncio.Task[None], page: Page = page) -> None:
+                        self._plan.first.leave_out(page)
+
+                    tasks.create_task(self._page(page)).add_done_callback(leave_out)
             self._ledger.progress.all_found()
-        await self._read_together(self._slow.rest())
+        await self._read_together(self._discovery.slow.rest())
         await self._read_suspects(self._discovery.last, self._discovery.alone)
         await self._read_in_turn()
 
@@ -145,7 +148,7 @@ class Flow:
 
     async def _settle(self, page: Page, made: Sequence[PageResult] | PutOff) -> None:
         """Stores the attempts at a page, or has it wait for its model."""
-        self._workers.release(page)
+        self._workers.spool.release(page.path, page.page_index)
         if isinstance(made, PutOff):
             await self._ledger.put_off(page)
             self._deferred.put_off(made)
@@ -172,7 +175,7 @@ class Flow:
                 await self._budget.take(self._page_bytes)
                 tasks.create_task(self._page(page))
 
-    async def _begin(self, page: Page, reader: Reader[RenderedPage], *, alone: bool = False) -> None:
+    async def _begin(self, page: Page, reader: Reader[RenderedPage], alone: bool) -> None:
         """Marks a page as being read, once its reader has loaded: a crash during loading is not the page's fault."""
         await reader.ready(alone=alone)
         await self._ledger.begin(page, alone=alone)
@@ -201,24 +204,19 @@ class Flow:
         try:
             # Only a few pages queue at the workers: turns are decided by what is then known of a document.
             async with self._in_workers:
-                if self._slow.puts_off(page) or not await self._discovery.claim(page):
-                    self._workers.release(page)
+                if not await self._discovery.claim(page):
+                    self._workers.spool.release(page.path, page.page_index)
                     return
                 outcome = await asyncio.wrap_future(self._workers.render(page))
-                self._slow.rendered(page, outcome)
+                self._discovery.slow.rendered(page, outcome)
             if not isinstance(outcome, PageError):
                 share.change_to(outcome.num_bytes)
-            if not is_to_be_read(outcome):
-                self._plan.first.leave_out(page)
-            elif self._plan.first.marks_pages:
-                await self._begin(page, self._plan.first, alone=alone)
-            reading = self._attempts(page, outcome, share.give_back)
+            reading = self._attempts(page, outcome, share.give_back, alone=alone)
             del outcome  # so that its views are freed once they are encoded
             made = await reading
             share.change_to(_RESULT_BYTES)
             await self._settle(page, made)
         finally:
-            self._plan.first.leave_out(page)
             share.change_to(0)
 
 

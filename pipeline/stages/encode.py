@@ -86,6 +86,6 @@ def encode(
         uses = batch.uses[path]  # of each page's views
         shares.append(split(f"encode_{path}", seconds, [*map(len, uses)], [*map(least_favourable, uses)]))
     return [
-        (tokens, (*render_timings(page), *own))
+        (tokens, (*render_timings(page.seconds), *own))
         for page, tokens, *own in zip(pages, batch.tokens, *shares, strict=True)
     ]

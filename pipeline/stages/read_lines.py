@@ -79,7 +79,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         lacks_letters |= shows_bent_type(ink, darkness, found, beside, reader)
         is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
-    timings = (*render_timings(rendered), single("lines", watch.seconds))
+    timings = (*render_timings(rendered.seconds), single("lines", watch.seconds))
     result = unread(result_of(rendered, parsed, status, timings, confidence=confidence if lines else None))
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)

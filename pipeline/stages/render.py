@@ -152,7 +152,7 @@ def tile(image: PageImage, settings: TileSettings) -> RenderedPage:
     start = time.perf_counter()
     colour = None
     if settings.lines:
-        page_views, grey = PageViews.none(), None if image.blank else _grey(image.pixels, MAX_GREY_PX)
+        page_views, grey = PageViews(), None if image.blank else _grey(image.pixels, MAX_GREY_PX)
         colour = None if image.blank else colour_contrast(image.pixels)
     elif image.frames is not None and settings.video is not None:
         page_views, grey = settings.video(image.frames, image.timing), None

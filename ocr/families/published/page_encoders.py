@@ -71,7 +71,7 @@ class ProcessedPages(PageEncoder):
 
     def prepared(self, page: PageViews) -> PageViews:
         """Returns a page that its processor made all inputs of, pixels among them, and no views."""
-        return ProcessedViews.of(PageViews.none(), self.prompting(page))
+        return ProcessedViews.of(PageViews(), self.prompting(page))
 
     def encode(
         self, manager: UnitEncoder, path: str, pages: Sequence[PageViews]
@@ -181,7 +181,7 @@ def _native(vision: type[Any], merge: int | None, model: Any, pictures: Any) -> 
 
     def views(inputs: Mapping[str, Tensor]) -> PageViews:
         picture: UInt8Array = _picture(inputs, encoder.geometry, merge).to(torch.uint8).numpy()
-        return replace(PageViews.none(), global_view=picture)
+        return PageViews(global_view=picture)
 
     return encoder, views
 
@@ -208,12 +208,10 @@ def _deepseek2(model: Any, pictures: Any) -> OwnEncoder | None:
 def _tiles(inputs: Mapping[str, Tensor]) -> PageViews:
     """Returns the global view and the tiles. Their order is the model's own."""
     whole, tiles = inputs["pixel_values"], inputs.get("pixel_values_local")
-    none = PageViews.none()
-    return PageViews(
-        global_view=whole[0].round().byte().numpy(),
-        local_views=none.local_views if tiles is None else tiles.round().byte().numpy(),
-        grid=none.grid if tiles is None else (len(tiles), 1),
-    )
+    views = PageViews(global_view=whole[0].round().byte().numpy())
+    if tiles is None:
+        return views
+    return replace(views, local_views=tiles.round().byte().numpy(), grid=(len(tiles), 1))
 
 
 _OPENED: Mapping[str, Callable[[Any, Any], OwnEncoder | None]] = {

@@ -156,4 +156,4 @@ class EncoderLoop:
             self._encode(tickets, again=True)
         else:
             rendered = tickets[0].rendered
-            tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered)))
+            tickets[0].settle(failed_result(rendered.page, failure, render_timings(rendered.seconds)))

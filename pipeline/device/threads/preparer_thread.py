@@ -40,7 +40,7 @@ class PreparerLoop:
                     ticket.rendered = prepare(self._encoder, ticket.rendered)
                 except Exception as error:
                     LOGGER.debug("prepare failed for a page", exc_info=error)
-                    failure, timings = page_error("prepare", error), render_timings(ticket.rendered)
+                    failure, timings = page_error("prepare", error), render_timings(ticket.rendered.seconds)
                     ticket.settle(failed_result(ticket.rendered.page, failure, timings))
                 else:
                     with self.meter.waiting("output"):

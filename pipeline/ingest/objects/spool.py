@@ -75,7 +75,10 @@ class Spool:
             self._let_go(url, known)
 
     def hold(self, url: str, pages: Iterable[int]) -> None:
-        """Keeps an object until each of these of its pages (0-based) is released; none lets it go."""
+        """Keeps an object until each of these of its pages (0-based) is released; none lets it go.
+
+        What is no object was never used; here and in `release` nothing is done then.
+        """
         with self._changed:
             if (known := self._objects.get(url)) is None:
                 return

@@ -9,29 +9,86 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
-from pipeline.ingest.found import unreadable
-from pipeline.ingest.objects.fetched import fetched, of_page, refused
+from pipeline.ingest.found import refused, unreadable
+from pipeline.ingest.objects.download import ObjectError
 from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.workers import tasks
 from pipeline.ingest.workers.failed_tasks import DRAWING, JUDGING, PLACING, RENDERING, PageWork, failure_of
 from pipeline.ingest.workers.shared_memory import Arena
 from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
-from pipeline.types import Document, Kind, Page, PageKind, PageResult, ReadyPage, RenderedPage, SeenWords
+from pipeline.stop import settle
+from pipeline.types import (
+    Document,
+    EmbeddedPage,
+    Kind,
+    Page,
+    PageKind,
+    PageResult,
+    ReadyPage,
+    RenderedPage,
+    SeenWords,
+)
 from storage.strings.urls import is_url
 from storage.types import PageError
 
 if TYPE_CHECKING:
     from pipeline.documents.page_picture import FigurePlaces, Look, PagePicture
 
+Result = TypeVar("Result")
 
-class WorkerPool(TaskPool):
+
+class FilePool(TaskPool):
+    """A pool of processes that open files, of objects of a store local copies. spool: fetches and keeps these."""
+
+    def __init__(self, spool: Spool, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.spool = spool
+
+    def __exit__(self, *raised: object) -> None:
+        """Ends the processes at once, cancels unfinished tasks and removes what was fetched."""
+        super().__exit__(*raised)
+        self.spool.close()
+
+    def _on_file(
+        self,
+        path: str,
+        task: Callable[[str], Future[Result]],
+        failed: Callable[[str], Result],
+        named: Callable[[Result], Result] = lambda result: result,
+    ) -> Future[Result]:
+        """Returns the future of a task's result on the file at a path, or on the local file of an object.
+
+        failed: makes the result from the reason why the object cannot be had. named: what the result becomes then.
+        """
+        if not is_url(path):
+            return task(path)
+        outer: Future[Result] = Future()
+
+        def end(inner: Future[Result]) -> None:
+            self.spool.end_use(path)
+            if outer.set_running_or_notify_cancel():
+                settle(outer, lambda: named(inner.result()))
+
+        def begin(ready: Future[str]) -> None:
+            inner: Future[Result] = Future()
+            try:
+                inner = task(ready.result())
+            except ObjectError as error:
+                inner.set_result(failed(str(error)))
+            except BaseException as error:  # the future must be settled all the same
+                inner.set_exception(error)
+            inner.add_done_callback(end)
+
+        self.spool.use(path).add_done_callback(begin)
+        return outer
+
+
+class WorkerPool(FilePool):
     """The pool of processes that open files. The caller bounds how many pages are in flight.
-
-    An object of a store, whose path is a URL, is fetched to a local file first, which the processes open in its stead.
 
     ingest, render, tile: None for what they are by default.
     page_timeout_s, probe_timeout_s: seconds that rendering a page and probing a file may take. memory_bytes: what a
@@ -55,22 +112,21 @@ class WorkerPool(TaskPool):
         rendering: Meter | None = None,
     ) -> None:
         self._discovering, self._rendering = discovering or Meter(), rendering or Meter()
+        self._ingest, self._render = ingest or IngestSettings(), render or RenderSettings()
         super().__init__(
+            Spool(self._ingest),
             max_workers=max_workers,
             initializer=tasks.start,
             initargs=(memory_bytes,),
             starting=self._rendering,
         )
-        self._ingest, self._render = ingest or IngestSettings(), render or RenderSettings()
         self._tile = tile or TileSettings()
         self._page_timeout_s, self._probe_timeout_s = page_timeout_s, probe_timeout_s
         self.arena = None if page_bytes is None else Arena.where_possible(page_bytes)
-        self._spool = Spool(self._ingest)
 
     def __exit__(self, *raised: object) -> None:
         """Ends the workers at once and cancels unfinished tasks."""
         super().__exit__(*raised)
-        self._spool.close()
         if self.arena is not None:
             self.arena.close()
 
@@ -78,16 +134,6 @@ class WorkerPool(TaskPool):
     def render_settings(self) -> RenderSettings:
         """The settings that pages are rendered with by default."""
         return self._render
-
-    def hold(self, path: str, pages: Sequence[int]) -> None:
-        """Keeps an object's local file for these of its pages; of a file it does nothing."""
-        if is_url(path):
-            self._spool.hold(path, pages)
-
-    def release(self, page: Page) -> None:
-        """Notes that a page is stored, or waits until others are: with its last one an object's local file goes."""
-        if is_url(page.path):
-            self._spool.release(page.path, page.page_index)
 
     def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
         """Probes a file; the future's result is a Document whatever goes wrong with the file.
@@ -105,8 +151,7 @@ class WorkerPool(TaskPool):
             arguments = (file, frames, self._ingest)
             return self._submit(tasks.probe_task, arguments, limit_s, failed, meter=self._discovering)
 
-        return fetched(
-            self._spool,
+        return self._on_file(
             path,
             probed,
             lambda reason: refused(path, reason, self._ingest),
@@ -123,7 +168,7 @@ class WorkerPool(TaskPool):
             arguments = (file, kind, indices, self._ingest, self._render.text_layer, self._tile.lines)
             return self._submit(tasks.survey_task, arguments, self._probe_timeout_s, unknown)
 
-        return fetched(self._spool, path, surveyed, unknown)
+        return self._on_file(path, surveyed, unknown)
 
     def render(
         self,
@@ -193,4 +238,9 @@ class WorkerPool(TaskPool):
         def unfetched(reason: str) -> PageError:
             return PageError(stage="render", category="unreadable", message=reason)
 
-        return fetched(self._spool, page.path, run, unfetched, partial(of_page, page))
+        return self._on_file(page.path, run, unfetched, partial(of_page, page))
+
+
+def of_page(page: Page, result: Any) -> Any:
+    """Returns a task's result with this page in place of its own; an error stays as it is."""
+    return replace(result, page=page) if isinstance(result, RenderedPage | EmbeddedPage) else result

@@ -48,8 +48,8 @@ def test_frames_stand_alone_or_in_groups_as_the_version_has_them(version: str, s
 
 def test_a_page_without_views_has_no_units() -> None:
     encoder, _, _, _ = tiny_parts("2.6")
-    assert encoder.units("slices", [PageViews.none(), video(1)])[0] == []
-    (tokens,) = encoder.assemble([PageViews.none()], {"slices": [[]]})
+    assert encoder.units("slices", [PageViews(), video(1)])[0] == []
+    (tokens,) = encoder.assemble([PageViews()], {"slices": [[]]})
     assert tokens.tokens_TD.shape == (0, 256)
 
 

@@ -25,7 +25,7 @@ SIZES = [(2, 9), (8, 2), (3, 3), (4, 3), (5, 7), (7, 10), (11, 4)]
 
 
 def page_of(image: UInt8Array) -> PageViews:
-    return PageViews(global_view=image, local_views=PageViews.none().local_views, grid=(1, 1))
+    return PageViews(global_view=image)
 
 
 class Through:

@@ -33,7 +33,7 @@ def test_pages_of_all_kinds() -> None:
     vision = tiny_vision("qwen3")
     encoder = NativeEncoder(vision, videos=True)
     frames = [draw(1, 3, 4), draw(5, 2, 3), draw(1, 5, 2)]
-    pages = [image_page(frames[0]), video_page(frames[1]), PageViews.none(), image_page(frames[2])]
+    pages = [image_page(frames[0]), video_page(frames[1]), PageViews(), image_page(frames[2])]
     image, video, empty, last = encoded(encoder, pages)
     expected = reference(vision.module, frames)
     for mine, its in zip((image, video, last), expected, strict=True):
@@ -50,7 +50,7 @@ def test_pages_of_all_kinds() -> None:
 
 def test_units_of_a_path() -> None:
     encoder = NativeEncoder(tiny_vision("qwen2_5"), videos=True)
-    pages = [image_page(draw(1, 3, 4)), video_page(draw(5, 2, 3)), PageViews.none()]
+    pages = [image_page(draw(1, 3, 4)), video_page(draw(5, 2, 3)), PageViews()]
     assert [len(units) for units in encoder.units("image", pages)] == [1, 0, 0]
     assert [len(units) for units in encoder.units("video", pages)] == [0, 1, 0]
     assert encoder.units("video", pages)[1][0].items == 3

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.documents.script import foreign_script, known_scripts, main_script, script_shares, scripts_named
+from pipeline.documents.script import known_scripts, main_script, script_shares, scripts_named
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,3 @@ def test_a_model_knows_what_it_can_name(tmp_path: Path) -> None:
 def test_a_model_that_names_no_characters_reads_any(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert known_scripts(str(tmp_path)) is None
-    assert foreign_script("Cyrl", None) is None
-
-
-def test_foreign_is_what_is_not_known() -> None:
-    known = frozenset({"Latn"})
-    assert foreign_script("Cyrl", known) == "Cyrl"
-    assert foreign_script("Latn", known) is None
-    assert foreign_script(None, known) is None

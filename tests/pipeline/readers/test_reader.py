@@ -16,8 +16,8 @@ from pipeline.config.schema import Config
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.startup.loading import load_model
 from pipeline.device.threads.page_reader import PageReader
-from pipeline.readers.by_lines import LineByLine
 from pipeline.readers.reader import Reader
+from pipeline.readers.reader_plan import LineByLine
 from pipeline.readers.text_layers import TextLayers
 from pipeline.readers.whole_pages import WholePages
 from pipeline.types import EmbeddedPage, PageResult, Phase

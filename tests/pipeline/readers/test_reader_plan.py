@@ -11,8 +11,7 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.config.sources import load
 from pipeline.device.open_models import Models
 from pipeline.readers import reader_plan
-from pipeline.readers.by_lines import LineByLine
-from pipeline.readers.reader_plan import READERS, Plan
+from pipeline.readers.reader_plan import READERS, LineByLine, Plan
 from pipeline.readers.whole_pages import WholePages
 from tests.pipeline.runs import rows, run_quietly
 
@@ -43,7 +42,7 @@ def test_the_configured_reader_is_first_and_steps_may_name_another() -> None:
     parts: Any = object()
     found = Plan(config, Models(first=parts, lines=parts, others={"small": parts}), parts)
     assert isinstance(found.first, LineByLine)
-    assert found.reader(None) is found.reader(first) is found.first
+    assert found.reader(first) is found.first
     assert isinstance(found.reader(whole), WholePages)
     assert found.reader(whole) is found.reader(whole)
     assert isinstance(found.reader(other), WholePages)

@@ -10,7 +10,9 @@ import pytest
 
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
+from pipeline.documents.settings import IngestSettings
 from pipeline.ingest.inputs import Inputs
+from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.reports.progress import Silent
 from pipeline.reports.summary import RunSummary
@@ -42,8 +44,7 @@ class Workers:
         )
         return found
 
-    def hold(self, path: str, pages: Sequence[int]) -> None:
-        """Files are there anyway."""
+    spool = Spool(IngestSettings())
 
 
 def files(*paths: str) -> Iterator[Found]:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
@@ -21,8 +21,9 @@ from pipeline.device import open_models
 from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.tickets import Lot
-from pipeline.documents.settings import RenderSettings
+from pipeline.documents.settings import IngestSettings, RenderSettings
 from pipeline.errors import ExitCode, PipelineError
+from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.selection import PROBES_AHEAD
 from pipeline.ingest.walk import Candidate
 from pipeline.ingest.workers.pool import WorkerPool
@@ -74,11 +75,7 @@ class InlineWorkers:
             )
         )
 
-    def hold(self, path: str, pages: Sequence[int]) -> None:
-        """Files are there anyway."""
-
-    def release(self, page: Page) -> None:
-        """They stay."""
+    spool = Spool(IngestSettings())
 
     def render(self, page: Page, *, cut: str = "as_needed") -> Future[ReadyPage | PageError]:
         number = page.page_index
@@ -147,7 +144,7 @@ class InlineModel:
             parsed=ParsedText(text="read", markdown="read"),
             error=None,
             confidence=0.9,
-            timings=(*render_timings(rendered), single("decode_generate", 0.0)),
+            timings=(*render_timings(rendered.seconds), single("decode_generate", 0.0)),
         )
 
     def encoder_stats(self) -> None: ...

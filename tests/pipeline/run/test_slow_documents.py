@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.progress import Silent
+from pipeline.run.discovery import IN_A_ROW, IN_ALL, SlowDocuments
 from pipeline.run.runner import run
-from pipeline.run.slow_documents import IN_A_ROW, IN_ALL, SlowDocuments
 from pipeline.stop import Stop
 from pipeline.types import Page, PageResult, ReadyPage
 from storage.types import PageError

@@ -26,7 +26,7 @@ from storage.types import PageError
 PAGE = Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=0)
 RENDERED = RenderedPage(
     page=PAGE,
-    views=PageViews.none(),
+    views=PageViews(),
     width_px=3,
     height_px=2,
     dpi=None,
