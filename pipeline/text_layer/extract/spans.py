@@ -139,7 +139,7 @@ class Span:
     def of(self, chars: Sequence[Glyph]) -> "Span":
         """Returns the span with only some of its characters, or with them in another order. chars: one at least."""
         text, box = clean("".join(char.text for char in chars)), hull(char.box for char in chars)
-        left, _, right, _ = _rotated(box, self.turn_deg)
+        left, _, right, _ = rotated(box, self.turn_deg)
         return replace(
             self,
             line=replace(self.line, text=text, spans=((left, right),)),
@@ -191,7 +191,7 @@ def read_text(document: Any, index: int) -> str:
         return ""
 
 
-def _rotated(box: Box, turn_deg: Angle | None) -> Box:
+def rotated(box: Box, turn_deg: Angle | None) -> Box:
     """Returns a box on the page rotated clockwise about its corner; as it is for None."""
     x0, y0, x1, y1 = box
     if turn_deg == 90:
@@ -206,8 +206,8 @@ def _span(line: Any, span: Any) -> Span:
     across, along = line["dir"]
     turn_deg = 0 if abs(along) <= _TURNED and across > 0 else angle_of(across, along)
     font, flags = span["font"], span["flags"]
-    x0, _, x1, _ = _rotated(span["bbox"], turn_deg)
-    _, base, _, _ = _rotated((*span["origin"], *span["origin"]), turn_deg)
+    x0, _, x1, _ = rotated(span["bbox"], turn_deg)
+    _, base, _, _ = rotated((*span["origin"], *span["origin"]), turn_deg)
     text = clean("".join(char.text for char in chars))
     return Span(
         line=Line(text=text, spans=((x0, x1),), base=float(base), size=float(span["size"])),

@@ -14,7 +14,7 @@ from typing import Any
 
 import pymupdf
 
-from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds, hull, parted_by
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, holds, hull, parted_by, rotated
 from pipeline.text_layer.extract.symbols import UNKNOWN
 from pipeline.text_layer.trust.ink import Cover, Drawn, Ink
 
@@ -89,11 +89,13 @@ def _without_older(spans: Sequence[Span], box: Box, number: int, page: Any) -> t
             char = Glyph(text=chr(code), box=tuple(pymupdf.Rect(place) * page.rotation_matrix))
             (newer if trace["seqno"] > number else older).append(char)
     gone: set[int] = set()
-    inside = [char for span in spans for is_inside, run in _runs(span, box) if is_inside for char in run]
-    for char in reversed(inside):  # a copy that is left out is the older one
-        again = [one for one in newer if _is_at(one, char)]
+    inside = [
+        (char, span) for span in spans for is_inside, run in _runs(span, box) if is_inside for char in run
+    ]
+    for char, span in reversed(inside):  # a copy that is left out is the older one
+        again = [one for one in newer if _is_at(one, char, span)]
         alike = [one for one in again if one.text == char.text]
-        was = any(one.text == char.text for one in older if _is_at(one, char))
+        was = any(one.text == char.text for one in older if _is_at(one, char, span))
         if alike or (again and not was):
             newer.remove((alike or again)[0])
         elif was or not again:
@@ -101,10 +103,9 @@ def _without_older(spans: Sequence[Span], box: Box, number: int, page: Any) -> t
     return tuple(kept for span in spans for kept in _kept(span, gone))
 
 
-def _is_at(traced: Glyph, char: Glyph) -> bool:
-    return (
-        abs(traced.box[0] - char.box[0]) < _SAME_PLACE_PT and char.box[1] <= traced.middle[1] <= char.box[3]
-    )
+def _is_at(traced: Glyph, char: Glyph, span: Span) -> bool:
+    left, own = (rotated(one.box, span.turn_deg)[0] for one in (traced, char))
+    return abs(left - own) < _SAME_PLACE_PT and holds(char.box, traced.middle)
 
 
 def _kept(span: Span, gone: set[int]) -> list[Span]:
@@ -209,7 +210,9 @@ def _is_unmapped(glyph: Glyph) -> bool:
 
 def _loses_words(span: Span) -> bool:
     """Returns whether an unmapped character is part of a word or number."""
-    words = (list(word) for is_space, word in groupby(span.chars, _is_space) if not is_space)
+    words = (
+        list(word) for is_space, word in groupby(span.chars, lambda char: char.text.isspace()) if not is_space
+    )
     return any(any(map(_is_unmapped, word)) and any(char.text.isalnum() for char in word) for word in words)
 
 
@@ -217,10 +220,6 @@ def _meaningful(span: Span) -> Span:
     """Returns the span without unmapped characters and the spaces after them."""
     chars: list[Glyph] = []
     for char in span.chars:
-        if not _is_unmapped(char) and (chars or not _is_space(char)):
+        if not _is_unmapped(char) and (chars or not char.text.isspace()):
             chars.append(char)
     return span.of(chars) if chars else replace(span, chars=(), glyphs=())
-
-
-def _is_space(char: Glyph) -> bool:
-    return char.text.isspace()

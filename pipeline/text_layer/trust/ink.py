@@ -5,6 +5,7 @@ At one pixel per point, letters are illegible, but a line of them is still a row
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from PIL import Image
 
 from ocr.imaging.measures import PRINT_LEVELS
 from ocr.imaging.profiles import counts_in_windows
-from pipeline.text_layer.extract.spans import Box
+from pipeline.text_layer.extract.spans import Box, holds
 
 GreyImage = npt.NDArray[np.uint8]
 Flags = npt.NDArray[np.bool_]
@@ -39,10 +40,11 @@ _LEAST_COVER_PT = 4.0  # of its lesser side: rules and underlining hide nothing
 _THICKEST_PT = 40.0  # line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ink:
-    """A page as grey levels [H, W] at `scale` pixels per point."""
+    """A page, a pymupdf DisplayList, as grey levels [H, W] at `scale` pixels per point."""
 
+    display: Any
     grey: GreyImage
     scale: float
 
@@ -54,7 +56,13 @@ class Ink:
         pixmap = display.get_pixmap(
             matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csGRAY, alpha=False
         )
-        return cls(rows_of(pixmap), scale)
+        return cls(display, rows_of(pixmap), scale)
+
+    @cached_property
+    def _colours(self) -> GreyImage:
+        """The page in red, green and blue [H, W, 3]: print and its ground may be of one grey."""
+        pixmap = self.display.get_pixmap(matrix=pymupdf.Matrix(self.scale, self.scale), alpha=False)
+        return np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3)
 
     def is_seen(self, box: Box, grey: int) -> bool:
         """Returns whether print of a grey level can be seen in a box (points), or up to a pixel next to it.
@@ -63,16 +71,17 @@ class Ink:
         """
         x0, y0, x1, y1 = self._pixels(box, 1)
         inside = self.grey[y0:y1, x0:x1]
-        if not inside.size or int(inside.max()) - int(inside.min()) < PRINT_LEVELS:
+        if not inside.size or self.is_plain(box, 1):
             return False
-        ground = float(np.median(inside))
-        return grey < _LIGHT or abs(ground - grey) >= PRINT_LEVELS
+        return grey < _LIGHT or abs(float(np.median(inside)) - grey) >= PRINT_LEVELS
 
-    def is_plain(self, box: Box) -> bool:
+    def is_plain(self, box: Box, around_px: int = -1) -> bool:
         """Returns whether nothing can be seen in a box (points), whose edges do not count."""
-        x0, y0, x1, y1 = self._pixels(box, -1)
+        x0, y0, x1, y1 = self._pixels(box, around_px)
         inside = self.grey[y0:y1, x0:x1]
-        return inside.size > 0 and int(inside.max()) - int(inside.min()) < PRINT_LEVELS
+        if not inside.size or int(inside.max()) - int(inside.min()) >= PRINT_LEVELS:
+            return False
+        return bool((np.ptp(self._colours[y0:y1, x0:x1], axis=(0, 1)) < PRINT_LEVELS).all())
 
     def text_shares(self, boxes: Iterable[Box]) -> tuple[float, float]:
         """Returns the shares of the page that look like lines of text, where no box (points) is and where one is."""
@@ -170,13 +179,13 @@ class Drawn:
                 pictures.append(box)
             elif kind in _TEXTS:
                 num_texts += 1
-                x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-                num_hidden += _is_in((x, y), pictures)
+                middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+                num_hidden += any(holds(picture, middle) for picture in pictures)
         return cls(pictures, num_hidden / max(num_texts, 1), page, list(_covers(log)))
 
     def is_on_picture(self, point: tuple[float, float]) -> bool:
         """Returns whether a point lies on one of the images."""
-        return _is_in(point, self.pictures)
+        return any(holds(picture, point) for picture in self.pictures)
 
     def printed_share(self, ink: Ink, boxes: Iterable[Box]) -> float:
         """Returns the share of the boxes (points) that look like text in the images themselves, 0 to 1.
@@ -217,11 +226,6 @@ def _covers(log: Sequence[tuple[str, Box]]) -> Iterator[Cover]:
         if meets[numbers < number].any():
             is_written_on = bool(meets[numbers > number].any())
             yield Cover(box=box, number=number, kind=kind, is_written_on=is_written_on)
-
-
-def _is_in(point: tuple[float, float], boxes: Sequence[Box]) -> bool:
-    x, y = point
-    return any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in boxes)
 
 
 def rows_of(pixmap: Any) -> GreyImage:

@@ -1,6 +1,6 @@
 """What is painted over is not given out as text; what can be seen is, whatever is drawn around, under or over it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymupdf
@@ -161,6 +161,21 @@ def background(page: Any) -> None:
 def test_what_can_be_seen_is_text(draw: Callable[[Any], None], rotation: int) -> None:
     text = text_of(draw, rotation)
     assert all(line in text for line in LINES)
+
+
+@pytest.mark.parametrize("rotation", [0, 90])
+@pytest.mark.parametrize("colour", [(0.9, 0.3, 0.3), WHITE])
+def test_what_is_written_again_is_text_also_in_a_colour_as_light_as_the_ground(
+    colour: Sequence[float], rotation: int
+) -> None:
+    def again(page: Any) -> None:
+        box = place(page, "silver coins")
+        page.draw_rect(box, color=None, fill=(0.0, 0.6, 0.9))
+        page.insert_text((box.x0 + 2, 110), "silver coins.", fontsize=12, fontname="tiro", color=colour)
+
+    text = text_of(again, rotation)
+    assert text.count("silver coins.") == 1
+    assert all(line in text for line in (LINES[0], LINES[1][:-14], LINES[2]))
 
 
 @pytest.mark.parametrize("words", ["copper coins", "silver money", "gold"])
