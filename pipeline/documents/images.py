@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageFilter, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import TiffImageFile
 
 from encoders.views import UInt8Array
@@ -30,7 +30,7 @@ _LEFT_OUT = "its first frame is read, and the others are left out; save them as 
 _SUBFILE, _PAGES = 254, "ocrbatch pages"
 # What a transparent picture may be laid on; less different shades are lost on it, of which it hides hardly any.
 _GROUNDS, _ALIKE, _HARDLY = {"white": 255, "black": 0, "grey": 128}, 40, 0.03
-_OPAQUE = 128
+_OPAQUE, _SEAM_PX = 128, 5
 _DEEP_WHITES = (255, 1023, 4095, 16383, 65535)
 # The value that cameras, and Pillow for them, give where the resolution is not known.
 _UNDECLARED_DPI = 72
@@ -193,16 +193,18 @@ def to_rgb(image: Image.Image) -> Image.Image:
 def _ground(rgba: Image.Image) -> str:
     """Returns the colour to lay a transparent picture on: white, unless it hides some of what ends at transparency."""
     opaque = np.asarray(rgba.getchannel("A")) >= _OPAQUE
-    inner = opaque.copy()
-    inner[1:] &= opaque[:-1]
-    inner[:-1] &= opaque[1:]
-    inner[:, 1:] &= opaque[:, :-1]
-    inner[:, :-1] &= opaque[:, 1:]
-    edges = np.asarray(rgba.convert("L"))[opaque & ~inner]
-    if not edges.size:
+    inner = np.asarray(Image.fromarray(opaque.astype(np.uint8)).filter(ImageFilter.MinFilter(3))) > 0
+    if inner.sum() == opaque.sum():
         return "white"
+    # A pale seam of dark letters, which programs leave that make paper transparent, is not hidden with them.
+    grey = np.asarray(rgba.convert("L"))
+    darkest, lightest = (
+        np.asarray(Image.fromarray(np.where(opaque, grey, other)).filter(of_seam(_SEAM_PX)))[opaque & ~inner]
+        for other, of_seam in ((np.uint8(255), ImageFilter.MinFilter), (np.uint8(0), ImageFilter.MaxFilter))
+    )
     hidden = {
-        name: np.mean((edges > level - _ALIKE) & (edges < level + _ALIKE)) for name, level in _GROUNDS.items()
+        name: np.mean((darkest > level - _ALIKE) & (lightest < level + _ALIKE))
+        for name, level in _GROUNDS.items()
     }
     return "white" if hidden["white"] <= _HARDLY else min(hidden, key=hidden.__getitem__)
 

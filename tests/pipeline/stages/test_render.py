@@ -210,6 +210,13 @@ class TestImages:
         rgba.paste((0, 0, 0, 255), (10, 30, 25, 40))
         assert int(show(save(tmp_path / "a.png", rgba)).pixels[50, 50, 0]) == 128
 
+    def test_dark_print_whose_paper_was_made_transparent_is_laid_onto_white(self, tmp_path):
+        grey = Image.new("L", (80, 60), 255)
+        for seam, shade in enumerate((235, 150, 0)):
+            grey.paste(shade, (10 + seam, 10 + seam, 16 - seam, 50 - seam))
+        paper = Image.merge("LA", (grey, grey.point(lambda level: 255 * (level < 255))))
+        assert int(show(save(tmp_path / "a.png", paper)).pixels[50, 50, 0]) == 255
+
     def test_cmyk_jpeg_is_not_inverted(self, tmp_path):
         assert (show(save(tmp_path / "a.jpg", Image.new("CMYK", (80, 60), (0, 0, 0, 0)))).pixels > 250).all()
         assert (show(save(tmp_path / "b.jpg", Image.new("CMYK", (80, 60), (0, 0, 0, 255)))).pixels < 5).all()
