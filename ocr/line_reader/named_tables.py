@@ -27,7 +27,7 @@ _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plo
 # White no wider than a blank is between columns where so many rows, and such a share, have words on both sides, nearly
 # all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it in
 # more than this share.
-_ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}[.,]?")
+_ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}(?:[.,]\d*)?")
 # So many rows are a table of names and what they mean; no row is further below the one above, no line that goes on, in
 # type sizes; white wider than blanks of justified text is between so many of them.
 _RUN, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3.2, 1.6, 0.7, 0.5

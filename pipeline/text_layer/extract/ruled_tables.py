@@ -44,27 +44,28 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
     if page.rotation:  # MuPDF would return positions on the unrotated page
         return []
     lines = list(_lines(spans))
-    tables = _with_rules(page, lines)
+    tables, heads = _with_rules(page, lines)
     boxes = [around(table) for table in tables]
     for start, end in table_ranges(lines):
         rows = lines[start:end]
         table = () if all(row.is_mono for row in rows) else table_without_rules(rows)
         if table and not any(touch(around(table), box) for box in boxes):
             tables.append(table)
-    return tables
-
-
-def _with_rules(page: Any, lines: Sequence[Line]) -> list[Table]:
-    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
-    if not 0 < len(kinds) <= _MOST:
-        return []
-    drawings = page.get_drawings()
-    if sum(len(drawing["items"]) for drawing in drawings) > _MOST:
-        return []
-    found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
-    tables = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
     boxes = [around(table) for table in tables]
-    return [*tables, *tables_at_rules(lines, _rules(drawings), boxes)]
+    return tables + [head for head in heads if not any(touch(around(head), box) for box in boxes)]
+
+
+def _with_rules(page: Any, lines: Sequence[Line]) -> tuple[list[Table], list[Table]]:
+    """Returns the tables with rules, and grids of one row, which may be the shaded head of another table."""
+    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
+    drawings = page.get_drawings() if 0 < len(kinds) <= _MOST else []
+    if not 0 < sum(len(drawing["items"]) for drawing in drawings) <= _MOST:
+        return [], []
+    found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
+    grids = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
+    tables = [grid for grid in grids if grid[0].row != grid[-1].row]
+    heads = [grid for grid in grids if grid[0].row == grid[-1].row]
+    return tables + tables_at_rules(lines, _rules(drawings), map(around, tables)), heads
 
 
 def _lines(spans: Sequence[Span]) -> Iterator[Line]:

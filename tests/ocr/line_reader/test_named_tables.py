@@ -77,6 +77,7 @@ def test_no_columns_are_parted_within_a_unit_or_a_number() -> None:
     assert aligned(weights, [86.0]) == [83.0]
     sums = ["one|12 500", "two|13 650", "six|99 120", "ten|45 999"]
     assert aligned(sums, [86.0]) == [83.0]
+    assert aligned([f"{row},50" for row in sums], [86.0]) == [83.0]
 
 
 def test_lines_of_one_row_are_one_row() -> None:

@@ -1,6 +1,7 @@
 """Tables with rules across them alone keep rows, columns and empty cells; running text at a rule is none."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -56,6 +57,22 @@ def test_empty_cells_keep_their_columns(
     (found,) = tables(layer.markdown)
     assert found.grid() == ROWS
     assert found.rows[0][0].is_heading
+
+
+@pytest.mark.parametrize("places", [(), (0.4, 1.4, 2.4, 3.4, 4.4)])
+def test_shaded_cells_of_a_head_are_the_first_row_of_their_table(places: tuple[float, ...]) -> None:
+    """places: as above."""
+    rows = [ROWS[0], *([name, "31", "8", year] for name, *_, year in ROWS[1:])]
+
+    def draw(page: Any) -> None:
+        for x0, x1 in pairwise((55, 175, 265, 355, 440)):
+            page.draw_rect((x0, 206, x1, 227), color=None, fill=(0.85, 0.9, 0.95))
+        table(page, rows, (60, 180, 270, 360), pitch=24)
+        for place in places:
+            rule(page, 220 + 24 * place)
+
+    layer = layer_of(draw)
+    assert [block.text for block in layer.blocks] == ["\n".join("\t".join(row) for row in rows)]
 
 
 def test_a_head_over_two_columns_a_caption_and_a_cell_of_two_lines() -> None:
