@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from ocr.orientation.detect import Angle
@@ -75,14 +76,8 @@ def as_text(lines: Sequence[Line]) -> str | None:
 
     None where there is no text.
     """
-    text = ""
-    previous: Line | None = None
-    for line in lines:
-        if previous is not None:
-            text += between(previous, line)
-        text += line.text
-        previous = line
-    return text.strip() or None
+    gaps = ["", *(between(above, line) for above, line in pairwise(lines))]
+    return "".join(f"{gap}{line.text}" for gap, line in zip(gaps, lines, strict=False)).strip() or None
 
 
 def between(before: Line, line: Line) -> str:
@@ -90,7 +85,8 @@ def between(before: Line, line: Line) -> str:
     drop, size = line.base - before.base, max(line.size, before.size)
     if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * size:
         gap = (line.x0 - before.x1) / max(line.size, 1e-3)
-        return "\t" if gap > _WIDE else " " if gap > _SPACE else ""
+        is_parted = before.text.endswith(" ") or line.text.startswith(" ")
+        return "\t" if gap > _WIDE else " " if gap > _SPACE and not is_parted else ""
     return "\n" if 0 < drop < _BREAK_GAP * size else "\n\n"
 
 

@@ -20,5 +20,12 @@ def test_the_raised_letter_within_another_of_a_logo_goes_on_with_its_word():
     assert as_text(logo) == "with LATEX"
 
 
+def test_a_blank_at_the_end_of_a_part_is_the_only_one_there():
+    assert (
+        as_text([line("within ", 50, 100, 83), line("30", 86, 100), line(" days", 98, 100)])
+        == "within 30 days"
+    )
+
+
 def test_ligatures_hyphens_spaces_and_controls():
     assert clean("ﬁnd\u00a0e\u0301t\u2010à\x00\u200b") == "find ét-à"
