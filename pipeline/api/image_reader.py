@@ -12,7 +12,6 @@ from ocr.imaging import planes
 from ocr.orientation.detect import Orientation, detect
 from ocr.types import BoxPx
 from pipeline.api.page_text import PageText, of_result
-from pipeline.config.schema import Config
 from pipeline.documents.images import to_rgb
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.outcome.doubt import doubtful_below, judged
@@ -33,8 +32,9 @@ class ImageReader:
         from ocr.model_files.locate import LINES, find_directory
         from pipeline.device.startup.loading import available_cpus
 
-        self._lines = LineReader.load(find_directory("small") / LINES, threads or available_cpus())
-        self._below = doubtful_below(Config())
+        folder = find_directory("small") / LINES
+        self._lines = LineReader.load(folder, threads or available_cpus())
+        self._below = doubtful_below(folder)
 
     def read(
         self, image: Image.Image, *, path: str = "", number: int = 1, dpi: float | None = None

@@ -1,10 +1,14 @@
 """Chooses a run's workers by its configuration, and runs it with them."""
 
+import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, reads_lines
 from pipeline.device.startup.loading import count_gpus, is_sure_to_read, num_replicas
 from pipeline.device.threads.preload import import_ahead
+from pipeline.ingest.workers.fork_servers import server
+from pipeline.ingest.workers.task_pool import IMPORTS
 
 if TYPE_CHECKING:
     from pipeline.cluster.worker_backend import WorkerBackend
@@ -45,6 +49,9 @@ def run(
     if workers is None:
         if is_sure_to_read(config):
             import_ahead(config.device)
+        elif reads_lines(config) and sys.platform == "linux":
+            with suppress(OSError):  # which the first process tells
+                server(IMPORTS).ensure_running()
         from pipeline.run import runner
 
         return runner.run(config, progress, stop, summary=summary)

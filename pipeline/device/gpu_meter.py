@@ -18,6 +18,20 @@ _PERIOD_S = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a process that serves networks says of itself.
+
+    device: "cuda" or "cpu". name, gpu: of the GPU, for people and for its driver. load_s: the seconds until it could
+    serve.
+    """
+
+    device: str
+    name: str
+    gpu: str | None
+    load_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GpuReading:
     """The use of a GPU over some time. busy_share: 0 to 1, the share of time in which at least one kernel ran.
 

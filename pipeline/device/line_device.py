@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from encoders.graphs.settings import GraphSettings
 from ocr.errors import CheckpointError
-from pipeline.device.gpu_meter import GpuMeter, GpuReading
-from pipeline.device.served_networks import Served
+from pipeline.device.gpu_meter import GpuMeter, GpuReading, Served
 from pipeline.errors import ConfigError, DeviceUnusableError
 from pipeline.ingest.workers.failed_tasks import death
 from pipeline.ingest.workers.fork_servers import context

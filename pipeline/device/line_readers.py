@@ -70,12 +70,6 @@ class LineReaders(TaskPool):
             initargs=(str(folder), memory_bytes, niceness, ""),
             tasks_per_worker=_PAGES_PER_PROCESS,
             starting=self.meter,
-            imports=(
-                "pipeline.ingest.workers.process_start",
-                "ocr.line_reader.reading",
-                "pipeline.stages.read_lines",
-                __name__,
-            ),
         )
         self.arena: Arena | None = None
         self._number, self._stage = number, stage

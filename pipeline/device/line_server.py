@@ -22,8 +22,9 @@ from encoders.graphs.settings import GraphSettings
 from ocr.line_networks.graph_networks import GraphNetworks, LinePaths
 from ocr.line_reader.stacks import Stack
 from pipeline.device.faults import before_any_page, page_error
+from pipeline.device.gpu_meter import Served
 from pipeline.device.run_encoder import RunGraphs
-from pipeline.device.served_networks import Request, Served
+from pipeline.device.served_networks import Request
 from pipeline.device.startup.loading import choose_device
 from pipeline.device.threads.streams import gpu_name, share_cpus, try_device
 

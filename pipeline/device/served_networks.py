@@ -30,20 +30,6 @@ class NotServedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    """What a process that serves networks says of itself.
-
-    device: "cuda" or "cpu". name, gpu: of the GPU, for people and for its driver. load_s: the seconds until it could
-    serve.
-    """
-
-    device: str
-    name: str
-    gpu: str | None
-    load_s: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """Images in shared memory. stacks: path, number of images and axis of each."""
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
-from ocr.model_files.locate import CONFIDENCE, LINES, find_directory
-from pipeline.config.schema import Config, reads_lines
+from ocr.model_files.locate import CONFIDENCE
 from pipeline.outcome.results import failed_result
 from pipeline.types import PageResult, RenderedPage
 from storage.types import PageError
@@ -39,13 +39,9 @@ _SEPARATOR = "; "
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
 
 
-def doubtful_below(config: Config) -> float:
-    """Returns the confidence under which a text is in doubt. Raises: CheckpointError."""
-    if config.store.doubtful_below is not None:
-        return config.store.doubtful_below
-    folder = find_directory(config.model)
-    reader = folder / LINES if reads_lines(config) else folder
-    return _CALIBRATED if (reader / CONFIDENCE).exists() else _UNCALIBRATED
+def doubtful_below(folder: Path) -> float:
+    """Returns the confidence under which a text is in doubt by default. folder: with the files of what read it."""
+    return _CALIBRATED if (folder / CONFIDENCE).exists() else _UNCALIBRATED
 
 
 def doubted(result: PageResult, reason: str) -> PageResult:

@@ -8,9 +8,10 @@ from typing import get_args
 
 from numpy import ndarray
 
+from ocr.model_files.locate import LINES, find_directory
 from ocr.orientation.detect import shows_words
 from pipeline.config.retry_steps import Step, steps_of
-from pipeline.config.schema import Config
+from pipeline.config.schema import Config, reads_lines
 from pipeline.device.startup.loading import rereadings
 from pipeline.documents.script import known_scripts
 from pipeline.documents.settings import TileSettings
@@ -70,7 +71,10 @@ class Attempts:
         self._config, self._workers, self._plan = config, workers, plan
         self._keep, self._begin = keep, begin
         self._scripts = known_scripts(config.model)
-        self._stored = partial(as_stored, known=self._scripts, below=doubtful_below(config))
+        folder, below = find_directory(config.model), config.store.doubtful_below
+        if below is None:
+            below = doubtful_below(folder / LINES if reads_lines(config) else folder)
+        self._stored = partial(as_stored, known=self._scripts, below=below)
         tools = Tools(
             render=lambda page, step: workers.render(page, render=step.render, tile=step.tile),
             read=self._read_again,

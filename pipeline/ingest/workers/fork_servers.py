@@ -94,7 +94,7 @@ class _Start(popen_forkserver.Popen):
             reduction.dump(process_obj, buffer)
         finally:
             set_spawning_popen(None)
-        self.sentinel, writing = _server(process_obj.imports).connect_to_new_process(self._fds)
+        self.sentinel, writing = server(process_obj.imports).connect_to_new_process(self._fds)
         # By which the process notices that this one has ended.
         lifeline = os.dup(writing)
         self.finalizer = util.Finalize(self, _close, (lifeline, self.sentinel))
@@ -150,9 +150,10 @@ class _Server(ForkServer):
             self._forkserver_pid = self._forkserver_alive_fd = None
 
 
-def _server(imports: tuple[str, ...]) -> _Server:
+def server(imports: tuple[str, ...]) -> _Server:
+    """Returns the server of processes that need these modules, which may not run yet."""
     if imports not in _SERVERS:
-        server = _SERVERS.setdefault(imports, _Server())
-        server.set_forkserver_preload([*imports])
-        util.Finalize(None, server.stop, exitpriority=-1)  # forks end without what atexit knows
+        made = _SERVERS.setdefault(imports, _Server())
+        made.set_forkserver_preload([*imports])
+        util.Finalize(None, made.stop, exitpriority=-1)  # forks end without what atexit knows
     return _SERVERS[imports]

@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 # A worker is replaced after this many tasks, which bounds what C libraries leak.
 _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
+# What processes import that open files, and those that read lines: forks of one server, as both need most of it.
+IMPORTS = "pipeline.ingest.workers.worker", "pipeline.stages.read_lines", "pipeline.device.line_readers"
 _NO_WORKERS = "the worker processes that open files do not start"
 _REMEDY = (
     "free memory, or lower render.workers; a script that calls ocrbatch must be a file whose main "
@@ -45,7 +47,7 @@ class TaskPool:
         initargs: tuple[Any, ...],
         tasks_per_worker: int = _TASKS_PER_WORKER,
         starting: Meter | None = None,
-        imports: tuple[str, ...] = ("pipeline.ingest.workers.worker",),
+        imports: tuple[str, ...] = IMPORTS,
     ) -> None:
         self._context = context(imports)
         self._max_workers = max_workers

@@ -7,8 +7,8 @@ from typing import get_args
 
 import pytest
 
+from ocr.model_files.locate import LINES, find_directory
 from ocr.types import Block, ParsedText
-from pipeline.config.schema import Config
 from pipeline.outcome.doubt import NONE_READ, doubted, doubtful_below, judged, of_no_language, unread
 from pipeline.outcome.results import failed_result
 from pipeline.rereading.comparing import best
@@ -16,7 +16,6 @@ from pipeline.types import PageResult, PageStatus
 from storage.types import PAGE_STATUSES, PageError
 from tests.pipeline.checkpoints import save_reader
 from tests.pipeline.rereading.readings import PAGE, read
-from tests.pipeline.runs import changed
 
 BELOW = 0.35
 FAILED = failed_result(PAGE, PageError(stage="decode", category="internal", message="x"))
@@ -112,11 +111,9 @@ def test_what_is_doubtful_without_a_reason_is_a_mistake() -> None:
         read("x", "doubtful")
 
 
-def test_the_threshold_is_the_model_s_unless_one_is_set(tmp_path: Path) -> None:
-    assert doubtful_below(Config()) == 0.4
-    other = Config(model=str(save_reader(tmp_path / "reader")))
-    assert doubtful_below(other) == 0.2
-    assert doubtful_below(changed(other, store={"doubtful_below": 0.1})) == 0.1
+def test_the_threshold_is_the_model_s(tmp_path: Path) -> None:
+    assert doubtful_below(find_directory("small") / LINES) == 0.4
+    assert doubtful_below(save_reader(tmp_path / "reader")) == 0.2
 
 
 @pytest.mark.parametrize(
