@@ -27,7 +27,7 @@ def page_error(stage: str, error: Exception) -> PageError:
     message = _in_a_line(error)
     if _is_of_memory(error):
         return PageError(stage=stage, category="out_of_memory", message=message)
-    if _is_of_a_lost_device(error):
+    if _says(error, _LOST):
         raise DeviceLostError(
             f"the GPU cannot go on: {message}; finished pages are stored, run again to read the others"
         ) from error
@@ -47,7 +47,7 @@ def before_any_page() -> Iterator[None]:
     except Exception as error:
         if _is_of_memory(error):
             raise ModelMemoryError(_no_room_message(_in_a_line(error))) from error
-        if _is_of_a_lost_device(error):
+        if _says(error, _LOST):
             raise DeviceUnusableError(
                 f"the GPU cannot be used: {_in_a_line(error)}; look at it with nvidia-smi and run again, "
                 "or set device: cpu"
@@ -88,10 +88,6 @@ def failed_pages(lost: Mapping[Ticket, PageError]) -> list[PageResult]:
 
 def _is_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or _says(error, _NO_MEMORY)
-
-
-def _is_of_a_lost_device(error: BaseException) -> bool:
-    return _says(error, _LOST)
 
 
 def _says(error: BaseException, words: Sequence[str]) -> bool:

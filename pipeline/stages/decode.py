@@ -6,18 +6,13 @@ pipeline.stages.localize makes the page's result of its output.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
-from pipeline.stages.localize import Wording
 from pipeline.types import Kind
 from storage.types import StageTiming
-
-if TYPE_CHECKING:
-    from ocr.families.page_model import PageModel
 
 
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
@@ -58,15 +53,6 @@ def request_together(requests: Sequence[PageRequest], prompt: str) -> PageReques
         beside=tuple(request.vision for request in others),
         prompt=prompt,
         settings=replace(first.settings, max_tokens=most),
-    )
-
-
-def wording_of(loaded: "PageModel") -> Wording:
-    """Returns the parts of a model that are needed to interpret its output."""
-    return Wording(
-        tokenizer=loaded.tokenizer,
-        output_format=loaded.output_format,
-        calibration=loaded.calibration,
     )
 
 

@@ -5,6 +5,7 @@ Torch-free.
 """
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from tokenizers import Tokenizer
 
@@ -18,16 +19,15 @@ from pipeline.types import PageResult, RenderedPage
 from storage.types import StageTiming
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """The parts of a model that are needed to interpret its output.
+class Wording(Protocol):
+    """What of a model, ocr.families.page_model.PageModel, is needed to interpret its output."""
 
-    output_format: see ocr.families.page_model.PageModel. calibration: see ocr.checkpoints.checkpoint.LoadedModel.
-    """
-
-    tokenizer: Tokenizer
-    output_format: OutputFormat
-    calibration: Calibration | None
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+    @property
+    def output_format(self) -> OutputFormat: ...
+    @property
+    def calibration(self) -> Calibration | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

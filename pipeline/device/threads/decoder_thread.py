@@ -91,10 +91,6 @@ class DecoderLoop:
         """Ends the thread's work at its next step. For any thread."""
         self._abandoned = True
 
-    def let_go(self) -> None:
-        """Drops the model, once the thread has ended; the meter and the counts stay."""
-        del self._loaded, self._paged
-
     @property
     def on_device(self) -> list[Ticket]:
         """The pages that are being decoded, or that were when the thread failed. For any thread."""

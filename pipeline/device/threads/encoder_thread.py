@@ -60,10 +60,6 @@ class EncoderLoop:
                 self._hand_on(self._gathered(tickets))
         self.meter.stop()
 
-    def let_go(self) -> None:
-        """Drops the model, once the thread has ended; the meter stays."""
-        del self._encoder
-
     @property
     def is_waiting(self) -> bool:
         """Tells whether it has no page to encode, or no room for its encoded pages. For any thread."""

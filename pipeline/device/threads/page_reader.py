@@ -21,7 +21,7 @@ from pipeline.device.threads.preload import import_ahead
 from pipeline.device.tickets import Lot, Ticket
 from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result
-from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.stages.localize import ReadPage, place
 from pipeline.timing import Stopwatch
 from pipeline.types import Page, PageResult, RenderedPage
 from storage.types import PageError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from pipeline.device.run_encoder import RunEncoder
     from pipeline.device.threads.decoder_thread import DecoderLoop
     from pipeline.device.threads.encoder_thread import EncoderLoop
-    from pipeline.device.threads.preparer_thread import PreparerLoop
 
 LOGGER = logging.getLogger("ocrbatch")
 # The most bytes of encoded pages that may wait for the decoder: two batches of pages and their tokens.
@@ -77,13 +76,13 @@ class PageReader:
         self._closing = threading.Event()
         self._encodes, self._decodes = Future[None](), Future[None]()  # done once each takes pages
         self._loaded: PageModel | None = None
-        self._wording: Wording | None = None
         self._encoder: RunEncoder | None = None
-        self._preparing: PreparerLoop | None = None
         self._encoding: EncoderLoop | None = None
         self._decoding: DecoderLoop | None = None
+        self._meters: dict[str, Meter] = {}  # of the stages that began
         self._placing = Meter()
-        self._kept: tuple[float, dict[str, PathStats] | None] = 0.0, None  # of a model that was let go
+        # Of a model that was let go: capture_s, encoder_stats() and decoded().
+        self._kept: tuple[float, dict[str, PathStats] | None, tuple[int, int]] = 0.0, None, (0, 0)
 
     def prepare(self) -> None:
         """Begins to import what the model needs, in a thread; for a run that will almost certainly read something."""
@@ -135,19 +134,19 @@ class PageReader:
         if dropped is not None:
             loop = asyncio.get_running_loop()
             ticket.dropped = lambda num_bytes: _call_in(loop, dropped, num_bytes)
-        self.submit(ticket)
+        self._rendered.put(ticket, ticket.num_bytes, first=is_urgent)
         del rendered
         outcome = await asyncio.wrap_future(ticket.outcome)
         return outcome if isinstance(outcome, PageResult) else self._placed(outcome)
 
     def _placed(self, read: ReadPage) -> PageResult:
         """Returns the result of a page that the model has read: one or two milliseconds of work."""
-        assert self._wording is not None, "it was loaded before anything was read"
+        assert self._loaded is not None, "it is let go once all that it has read is placed"
         self.ended_at[read.rendered.page] = read.ended_at
         watch = Stopwatch()
         try:
             with watch.measure():
-                return place(read, self._wording)
+                return place(read, self._loaded)
         except Exception as error:
             LOGGER.debug("a page's output could not be taken apart", exc_info=error)
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
@@ -155,10 +154,6 @@ class PageReader:
             return failed_result(read.rendered.page, failure, read.timings)
         finally:
             self._placing.add("busy", watch.seconds)
-
-    def submit(self, ticket: Ticket) -> None:
-        """Queues a page to be read; its ticket is settled when it is done. For any thread."""
-        self._rendered.put(ticket, ticket.num_bytes, first=ticket.is_urgent)
 
     def lost(self) -> list[PageResult]:
         """Returns the failures of the pages that were being computed when the model failed; once `failed` is settled.
@@ -182,12 +177,8 @@ class PageReader:
         self.close()
         if self._loaded is None or any(thread.is_alive() for thread in self._threads):
             return
-        if self._encoder is not None:
-            self._kept = self._encoder.capture_s, self._encoder.stats()
-        for loop in (self._preparing, self._encoding, self._decoding):
-            if loop is not None:
-                loop.let_go()
-        self._loaded = self._encoder = None
+        self._kept = self.capture_s, self.encoder_stats(), self.decoded()
+        self._loaded = self._encoder = self._encoding = self._decoding = None
         _free_memory()
 
     @property
@@ -201,15 +192,13 @@ class PageReader:
 
     def stages(self, wall_s: float) -> list[StageUse]:
         """Returns where the time of the model's stages went; call it after close()."""
-        loops = {"prepare": self._preparing, "encode": self._encoding, "decode": self._decoding}
-        meters = {name: loop.meter for name, loop in loops.items() if loop is not None}
-        if self._wording is not None:
-            meters["place"] = self._placing
+        meters = {**self._meters, "place": self._placing} if self._meters else {}
         return [meter.use(name, wall_s) for name, meter in meters.items()]
 
     def decoded(self) -> tuple[int, int]:
         """Returns the tokens written and the steps that pages took for them."""
-        return (0, 0) if self._decoding is None else (self._decoding.num_tokens, self._decoding.num_steps)
+        decoding = self._decoding
+        return self._kept[2] if decoding is None else (decoding.num_tokens, decoding.num_steps)
 
     def _run(self) -> None:
         """Runs the encoder's thread, which also loads the model and ends the decoder's thread."""
@@ -217,7 +206,6 @@ class PageReader:
             from pipeline.device.gpu_meter import GpuMeter
             from pipeline.device.startup.loading import open_encoder, threads_each
             from pipeline.device.threads.streams import quick_turns, share_cpus
-            from pipeline.stages.decode import wording_of
 
         watch = Stopwatch()
         with watch.measure(), before_any_page():
@@ -231,7 +219,6 @@ class PageReader:
                 return
             device = loaded.device
             self.device = device.type
-            self._wording = wording_of(loaded)
             share_cpus(device, self._config.threads or threads_each())
             with GpuMeter(device) as gpu, quick_turns(device):
                 self._read_all(loaded, encoder)
@@ -250,6 +237,10 @@ class PageReader:
             encoder.warm_up()
             with before_any_page():
                 try_device(loaded.device)
+        if encoder.prepares:
+            preparing = PreparerLoop(encoder, incoming=self._rendered, outgoing=self._prepared)
+            self._meters["prepare"] = preparing.meter
+            self._begin("preparer", preparing.run)
         self._encoding = EncoderLoop(
             encoder,
             self._config.decode,
@@ -258,10 +249,8 @@ class PageReader:
             most=encode_pages(self._config, loaded.device.type) * encoder.num_ranks,
             prompt_for=getattr(loaded, "prompt_for", None),
         )
+        self._meters["encode"] = self._encoding.meter
         self._encoding.meter.add("busy", watch.seconds)
-        if encoder.prepares:
-            self._preparing = PreparerLoop(encoder, incoming=self._rendered, outgoing=self._prepared)
-            self._begin("preparer", self._preparing.run)
         decoder = self._begin("decoder", lambda: self._decode_all(loaded))
         self._encodes.set_result(None)
         try:
@@ -299,6 +288,7 @@ class PageReader:
                 free_memory=encoding.release,
                 may_gather=lambda: device.type == "cpu" and not encoding.is_waiting,
             )
+            self._meters["decode"] = self._decoding.meter
             self._decoding.meter.add("busy", watch.seconds)
             if self._closing.is_set():
                 self._decoding.abandon()

@@ -47,7 +47,3 @@ class PreparerLoop:
                         self._outgoing.put(ticket, ticket.rendered.num_bytes, first=ticket.is_urgent)
         self._outgoing.finish()
         self.meter.stop()
-
-    def let_go(self) -> None:
-        """Drops the model, once the thread has ended; the meter stays."""
-        del self._encoder

@@ -9,7 +9,7 @@ from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.types import Transcript
 from pipeline.config.schema import DecodeConfig
-from pipeline.stages.decode import decode_timings, page_settings, wording_of
+from pipeline.stages.decode import decode_timings, page_settings
 from pipeline.stages.localize import ReadPage, place
 from pipeline.types import PageResult
 from storage.types import StageTiming
@@ -25,7 +25,7 @@ def results(loaded: Any, reads: Any) -> dict[int, PageResult]:
                 transcript=read.transcript,
                 timings=decode_timings(read, 9.0, 2),
             ),
-            wording_of(loaded),
+            loaded,
         )
         for read in reads
     }

@@ -1,11 +1,12 @@
 """A page's output is interpreted in the format that its model writes."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
 from ocr.types import OutputFormat, Transcript, Word
-from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.stages.localize import ReadPage, place
 from pipeline.stages.word_places import with_places
 from pipeline.types import PageResult, SeenWords
 from tests.ocr.transcript.test_formats import bytes_tokenizer
@@ -26,7 +27,7 @@ def placed(raw: str, output_format: OutputFormat, sure: dict[str, float] | None 
         finish="eos",
         logprobs=tuple(map(math.log, probabilities)),
     )
-    wording = Wording(tokenizer=tokenizer, output_format=output_format, calibration=None)
+    wording = SimpleNamespace(tokenizer=tokenizer, output_format=output_format, calibration=None)
     page = ReadPage(rendered=rendered(), transcript=transcript, timings=())
     return place(page, wording)
 
