@@ -35,9 +35,8 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
         x0, y0, x1, y1 = box
         beside = [own for own in lines if own.line.left < x1 < own.line.right and _is_beside(own.line, box)]
         feet = [float(own.line.baseline[0]) for own in found if own is read or _is_beside(own.line, box)]
-        foot = min(
-            (y for y in feet if abs(y - y1) < _FOOT * read.line.size), default=max(feet)
-        )  # Q goes below it
+        # Q goes below it
+        foot = min((y for y in feet if abs(y - y1) < _FOOT * read.line.size), default=max(feet))
         large = TextLine(
             left=x0, right=x1, baseline=np.full(x1 - x0, foot, np.float32), size=(foot - y0) / _CAPITAL
         )
@@ -45,13 +44,8 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
         letter = _STEM.sub("I", initial.text.strip("\"'“„«‘ "))
         if initial.confidence < _SURE or len(letter) != 1 or not letter.isupper():
             continue
-        cut = dict(
-            zip(
-                map(id, beside),
-                reader.read(darkness, [own.line.between(x1, own.line.right) for own in beside]),
-                strict=True,
-            )
-        )
+        again = reader.read(darkness, [own.line.between(x1, own.line.right) for own in beside])
+        cut = dict(zip(map(id, beside), again, strict=True))
         lines = [
             _joined(cut.get(id(own), own), letter, x0, initial.confidence)
             if own is read

@@ -98,8 +98,7 @@ _costs_of_line = lru_cache(maxsize=512)(letter_costs)  # a page's lines are aske
 
 @lru_cache(maxsize=8192)
 def _costs(word: str) -> tuple[float, ...]:
-    table = _table()
-    return tuple(table[place] / STEPS_A_BIT for place in sequences(word))
+    return tuple(_table()[place] / STEPS_A_BIT for place in sequences(word))
 
 
 def sequences(word: str) -> Iterator[tuple[int, int, int]]:

@@ -1,10 +1,11 @@
 """Tells a line's raised figures from those on its baseline: 10⁸ is not 108, nor 1843¹ a year. Numpy only.
 
 The network reads a raised figure as one on the line. It is raised where its ink is small and ends above the baseline,
-and what is near it stands there.
+and what is near it stands there. A box with a tick or a cross it reads as an empty one, which its ink tells too.
 """
 
 import math
+import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
+from ocr.imaging.profiles import is_framed
 from ocr.line_reader.found_lines import Floats
 from ocr.line_reader.line_words import Letter
 
@@ -29,6 +31,8 @@ _TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
 _HEIGHTS, _WIDTHS, _TOUCHING = (0.29, 0.56), (0.06, 0.39), 0.2
 _LAG = 0.1  # in type sizes: how far behind the end of its ink a letter is read
 _EDGE_PX = 2  # so many columns of what is high may show the rounded edge of the ink beside it
+# What a box is read as; its least width in type sizes; the share of its core from which on it is ticked.
+_BOX, _LEAST_BOX, _FILLED = re.compile(r"\[?□|\[(?:E?l|])"), 0.45, 0.1
 _NEAR = 1.3  # in type sizes: how far from it something stands on the baseline
 
 
@@ -47,12 +51,13 @@ class _Stretch:
 
 
 def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> list[Letter]:
-    """Returns the letters of a line's image with its raised figures as the characters for them.
+    """Returns the letters of a line's image with its raised figures and ticked boxes as the characters for them.
 
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
     """
     groups = list(filter(None, _figures(letters)))
-    if not groups:
+    boxes = [range(*found.span()) for found in _BOX.finditer("".join(letter.text for letter in letters))]
+    if not groups and not boxes:
         return list(letters)
     size = image.shape[0] / (above + below)
     stretches = list(_stretches(image, size, above))
@@ -67,10 +72,22 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
         and owned[at - 1]
         and all(stretch.foot > _SIGN for stretch in owned[at - 1])
     }
-    return [
-        replace(letter, text=letter.text.translate(_RAISED)) if at in up else letter
-        for at, letter in enumerate(letters)
-    ]
+    shown = {at: letters[at].text.translate(_RAISED) for at in up}
+    for box in boxes:
+        if mark := _mark_of(image, [stretch for at in box for stretch in owned[at]], size):
+            shown |= {**dict.fromkeys(box, ""), box[0]: mark}
+    return [replace(letter, text=shown[at]) if at in shown else letter for at, letter in enumerate(letters)]
+
+
+def _mark_of(image: Floats, owned: Sequence[_Stretch], size: float) -> str:
+    """Returns the character for a box whose ink this is, by whether there is some in its middle; "" for none."""
+    left, right = (owned[0].start, owned[-1].end) if owned else (0, 0)
+    rows = np.flatnonzero((image[:, left:right] > _INK).any(1))
+    if right - left < _LEAST_BOX * size or not rows.size:
+        return ""
+    ink = image[rows[0] : rows[-1] + 1, left:right] > _INK
+    core = ink[len(ink) // 3 : -(len(ink) // 3) or None, (right - left) // 3 : -((right - left) // 3)]
+    return "" if not is_framed(ink, _EDGE_PX) else "☒" if core.mean() > _FILLED else "□"
 
 
 def _figures(letters: Sequence[Letter]) -> Iterator[range]:

@@ -17,7 +17,7 @@ from ocr.line_reader.line_holes import widest_hole
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
-from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Frames, Networks, OnnxNetworks
+from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Networks, OnnxNetworks
 from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, may_be_rule, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
@@ -144,7 +144,8 @@ class LineReader:
         words: list[list[LineWord]] = [[] for _ in lines]
         starts, holes = [0] * len(lines), [0.0] * len(lines)
         for piece, frames in zip(images, self._networks.frames([each.image for each in images]), strict=True):
-            letters, line = self._letters(piece.image, frames), piece.line
+            letters = with_raised(piece.image, self._decoded(*frames), above=ABOVE, below=BELOW)
+            line = piece.line
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
@@ -160,18 +161,11 @@ class LineReader:
             )
             for number, line in enumerate(lines)
         ]
-        ornaments = {
-            piece.line
-            for piece in images
-            if found[piece.line].confidence <= _UNLIKELY and is_ornament(piece.image)
-        }
+        unlikely = (piece for piece in images if found[piece.line].confidence <= _UNLIKELY)
+        ornaments = {piece.line for piece in unlikely if is_ornament(piece.image)}
         for number in ornaments.union(rules_among(found, _marks(images, found))):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or (read.confidence > _SURE and read.num_letters)]
-
-    def _letters(self, image: Floats, frames: Frames) -> list[Letter]:
-        """Returns the characters of a line's image."""
-        return with_raised(image, self._decoded(*frames), above=ABOVE, below=BELOW)
 
     def _decoded(self, classes: "np.ndarray[Any, np.dtype[np.intp]]", chances: Floats) -> list[Letter]:
         """Returns the characters that frames spell, repeats and blanks dropped, each with its best probability."""

@@ -1,13 +1,16 @@
 """Exponents and marks of notes are not read as figures on the line, and figures on it stay what they are."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pymupdf
 import pytest
-from PIL import Image, ImageFilter
+from PIL import Image, ImageDraw, ImageFilter
 
 from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.line_words import Letter
+from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.reading import darkness_of
 from storage.strings.search_lines import search_lines
 from tests.ocr.line_reader.printed import printed, shipped
@@ -83,3 +86,31 @@ def test_figures_on_the_line_stay_so(font: str, blur: float) -> None:
 def test_a_year_before_a_mark_is_found() -> None:
     [text] = read(["The church burned in 1689^2^ and"], "tiro", 11, 0.6, 0.36)
     assert "1689\u200b²" in (search_lines(text) or "")
+
+
+@pytest.mark.parametrize("read_as", ["□", "[]", "[l", "[El", "[□"])
+def test_a_box_with_a_cross_or_a_tick_is_no_empty_one(read_as: str) -> None:
+    def box(*marks: Sequence[tuple[int, int]]) -> str:
+        drawn = Image.new("L", (120, 40))
+        pen = ImageDraw.Draw(drawn)
+        pen.rectangle((16, 8, 38, 30), outline=255, width=2)
+        for mark in marks:
+            pen.line(list(mark), fill=255, width=2)
+        image = np.asarray(drawn, np.float32) / 255
+        letters = [
+            Letter(text=text, x=42.0 - 8 * (len(read_as) - at), chance=0.9)
+            for at, text in enumerate(read_as, 1)
+        ]
+        return "".join(letter.text for letter in with_raised(image, letters, above=0.98, below=0.32))
+
+    assert box([(16, 8), (38, 30)], [(16, 30), (38, 8)]) == "☒"
+    assert box([(20, 18), (26, 25), (35, 11)]) == "☒"
+    assert box() == "□"
+
+
+def test_brackets_and_frames_that_are_no_boxes_stay_what_they_were_read_as() -> None:
+    blank = np.zeros((40, 120), np.float32)
+    letters = [Letter(text=text, x=x, chance=0.9) for text, x in (("[", 20.0), ("]", 40.0))]
+    blank[8:30, [16, 17, 37, 38]] = 1.0
+    blank[8:10, 16:20] = blank[28:30, 16:20] = blank[8:10, 35:38] = blank[28:30, 35:38] = 1.0
+    assert "".join(letter.text for letter in with_raised(blank, letters, above=0.98, below=0.32)) == "[]"
