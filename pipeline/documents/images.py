@@ -139,15 +139,21 @@ def read_frames(image: Image.Image, max_px: int, most: int) -> UInt8Array | None
     PageRenderError.
     """
     with _as_page_errors():
-        count = max(1, getattr(image, "n_frames", 1))
-    if count == 1:
+        count = count_frames(image) if image.format == "TIFF" else getattr(image, "n_frames", 1)
+    if count <= 1:
         return None
-    taken = [round(place * (count - 1) / (min(most, count) - 1)) for place in range(min(most, count))]
+    taken = evenly(count, most)
     first, _ = read_frame(image, 0, max_px)
     height, width, _ = first.shape
     check_pixels(width, height * len(taken), max_px)
     frames = [read_frame(image, index, max_px)[0] for index in taken]
     return np.stack([_as_large(frame, width, height) for frame in frames])
+
+
+def evenly(num_frames: int, most: int) -> list[int]:
+    """Returns at most so many indices of frames, at even distances, with the first and the last."""
+    taken = min(most, num_frames)
+    return [round(place * (num_frames - 1) / max(1, taken - 1)) for place in range(taken)]
 
 
 def _as_large(frame: UInt8Array, width: int, height: int) -> UInt8Array:

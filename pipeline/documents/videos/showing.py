@@ -11,6 +11,7 @@ from encoders.video_timing import VideoTiming
 from encoders.views import UInt8Array
 from ocr.families.view_makers import VideoMaker
 from ocr.imaging import planes
+from pipeline.documents import images
 from pipeline.documents.failures import DocumentError, PageRenderError
 from pipeline.documents.sniff import HEAD_BYTES, video_by_content
 from pipeline.documents.videos.frame_folders import FrameFolder
@@ -48,12 +49,6 @@ class ShownFrames:
     timing: VideoTiming | None
 
 
-def evenly(num_frames: int, most: int) -> list[int]:
-    """Returns at most so many indices of frames, at even distances, with the first and the last."""
-    taken = min(most, num_frames)
-    return [round(place * (num_frames - 1) / max(1, taken - 1)) for place in range(taken)]
-
-
 def take(video: Video, maker: VideoMaker | None, max_px: int) -> ShownFrames:
     """Returns the frames that a maker shows of a video; the first alone without a maker.
 
@@ -83,7 +78,7 @@ def _indices(video: Video, maker: VideoMaker | None) -> list[int]:
     if maker is None:
         return [0]
     if video.rate is None:
-        return evenly(video.num_frames, maker.most_frames)
+        return images.evenly(video.num_frames, maker.most_frames)
     return list(maker.shown(video.num_frames, video.rate))
 
 

@@ -12,7 +12,7 @@ from PIL import Image, TiffImagePlugin
 
 from pipeline.documents import file_access
 from pipeline.documents.failures import PageRenderError
-from pipeline.documents.images import learn, open_image, read_frame
+from pipeline.documents.images import learn, open_image, read_frame, read_frames
 from pipeline.documents.settings import IngestSettings
 from pipeline.stages.discover import probe
 from tests.pipeline.documents.videos.made_videos import noise, save_frames, save_video
@@ -174,6 +174,9 @@ def test_thumbnails_in_a_tiff_are_not_pages(tmp_path):
     assert look(tmp_path / "a.tif").num_pages == 2
     with open_image(str(tmp_path / "a.tif"), "TIFF") as image:
         assert [read_frame(image, index, 10**6)[0].shape[:2] for index in (0, 1)] == [(300, 400), (300, 200)]
+        frames = read_frames(image, 10**6, 8)
+        assert frames is not None
+        assert frames.shape == (2, 300, 400, 3), "as a video neither"
 
 
 def test_a_gzipped_pdf_is_read_to_a_limit(tmp_path, monkeypatch):

@@ -9,8 +9,9 @@ from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_resizing import resizing_of
 from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from pipeline.documents.failures import PageRenderError
+from pipeline.documents.images import evenly
 from pipeline.documents.videos import showing
-from pipeline.documents.videos.showing import evenly, take
+from pipeline.documents.videos.showing import take
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
 from tests.pipeline.documents.videos.made_videos import noise
 
