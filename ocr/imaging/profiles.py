@@ -78,4 +78,4 @@ def counts_in_windows(flags: Mask, height: int, width: int) -> npt.NDArray[np.in
 def is_framed(inked: Mask, edge_px: int, least: float = 0.8) -> bool:
     """Returns whether ink runs along all four edges of a picture."""
     across, down = (inked[:edge_px], inked[-edge_px:]), (inked[:, :edge_px], inked[:, -edge_px:])
-    return min(*(side.any(0).mean() for side in across), *(side.any(1).mean() for side in down)) > least
+    return bool(min(*(side.any(0).mean() for side in across), *(side.any(1).mean() for side in down)) > least)
