@@ -33,7 +33,8 @@ def read(path: Path, *, config: Settings = None) -> Document:
     """
     name = os.fspath(path)
     if not os.path.isfile(name):
-        raise ConfigError(f"{name}: no such file; run() reads folders")
+        found = "a folder, which is read by `run`" if os.path.isdir(name) else "no such file; check the path"
+        raise ConfigError(f"{name}: {found}")
     with tempfile.TemporaryDirectory(prefix="ocrbatch-") as folder:
         database = os.path.join(folder, "pages.db")
         _run(_config(config, [name], database), Silent())

@@ -87,6 +87,8 @@ def test_a_file_that_cannot_be_read_is_no_error_and_a_missing_one_is(tmp_path: P
     assert list(tmp_path.iterdir()) == [broken], "no database is left"
     with pytest.raises(ConfigError, match="no such file"):
         read(tmp_path / "missing.pdf")
+    with pytest.raises(ConfigError, match="a folder, which is read by `run`"):
+        read(tmp_path)
 
 
 def test_a_run_calls_back_with_what_is_stored_and_the_next_has_nothing_to_do(tmp_path: Path) -> None:
