@@ -61,17 +61,22 @@ def view(database: str, port: int, no_browser: bool, read_only: bool, config_pat
     """
     from pipeline.config import sources
     from pipeline.config.passwords import read_passwords
+    from pipeline.stop import Stop, stop_on_signals
     from pipeline.viewer.app import Settings
     from pipeline.viewer.serving import serve
 
     given = () if config_path is None else read_passwords(sources.load(config_path, (), []).ingest)
-    settings = Settings(database=database, read_only=read_only, passwords=given)
-    serve(
-        settings,
-        port=port,
-        opens_browser=not no_browser,
-        say=lambda path: say([f"reading {database}: open {path} in a browser (Ctrl-C ends it)"]),
-    )
+    stop = Stop()
+    with stop_on_signals(
+        stop
+    ):  # uvicorn sends itself again what ended it, before the file with the token is gone
+        serve(
+            Settings(database=database, read_only=read_only, passwords=given),
+            port=port,
+            opens_browser=not no_browser,
+            say=lambda path: say([f"reading {database}: open {path} in a browser (Ctrl-C ends it)"]),
+        )
+    stop.check()
 
 
 @click.command()

@@ -1,6 +1,7 @@
 """The command says how to open the reader, and ends with a reason where it cannot be."""
 
 import re
+import signal
 import socket
 import stat
 import webbrowser
@@ -48,6 +49,17 @@ def test_only_its_user_gets_the_token_and_it_listens_on_this_machine_alone(
     assert token not in line + opened[0]
     assert not path.exists()
     assert path.parent.exists() == can_write
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_the_file_with_the_token_goes_however_the_reader_is_ended(
+    ending: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    monkeypatch.setattr(uvicorn.Server, "run", lambda _, sockets: signal.raise_signal(ending))
+    Store(str(tmp_path / "a.db")).close()
+    assert main(["view", "--db", str(tmp_path / "a.db"), "--no-browser"]) == ExitCode.STOPPED
+    assert not list(tmp_path.glob("*.html"))
 
 
 def refusing(write: Callable[[str], int], folder: Path) -> Callable[[str], int]:
