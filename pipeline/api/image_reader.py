@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 from PIL import Image
+from threadpoolctl import threadpool_limits
 
 from ocr.imaging import planes
 from ocr.orientation.detect import Orientation, detect
@@ -24,7 +25,7 @@ class ImageReader:
     """Reads pictures of pages with the shipped line reader, on the CPU; for any number of threads.
 
     A page that lies on its side is read turned, as in a run; unlike a run it reads each page once. threads: that read
-    one page; None: as many as there are CPUs.
+    one page; None: as many as there are CPUs. From then on NumPy multiplies on one thread: more would spin between.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -32,6 +33,7 @@ class ImageReader:
         from ocr.model_files.locate import LINES, find_directory
         from pipeline.device.startup.loading import available_cpus
 
+        threadpool_limits(1, "blas")
         folder = find_directory("small") / LINES
         self._lines = LineReader.load(folder, threads or available_cpus())
         self._below = doubtful_below(folder)
