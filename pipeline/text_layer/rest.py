@@ -80,16 +80,17 @@ def _is_text(block: Block) -> bool:
 
 
 def _place(block: Block, others: Sequence[Block]) -> int:
-    """Returns the number of the layer's block before which a block belongs: next to those above and below it."""
+    """Returns the number of the layer's block before which a block belongs: next to those above and below it.
+
+    Where what is above or below it in its column is further away, blocks beside the column that stand between count.
+    """
     assert block.box_px is not None, "only what has a place is kept"
-    x0, _, x1, _ = block.box_px
+    x0, top, x1, foot = block.box_px
     placed = [(number, other.box_px) for number, other in enumerate(others) if other.box_px is not None]
     beside = [(number, box) for number, box in placed if box[0] < x1 and x0 < box[2]] or placed
-    above = [(box[3], number) for number, box in beside if _middle(box) <= _middle(block.box_px)]
+    above = [(box[3], number) for number, box in beside if box[1] + box[3] <= top + foot]
     if above:
-        return max(above)[1] + 1
-    return min(((box[1], number) for number, box in beside), default=(0, 0))[1]
-
-
-def _middle(box: BoxPx) -> float:
-    return (box[1] + box[3]) / 2
+        end, last = max(above)
+        return max((n for n, box in placed if end <= box[1] and box[3] <= top), default=last) + 1
+    begin, first = min(((box[1], number) for number, box in beside), default=(0, 0))
+    return min((n for n, box in placed if foot <= box[1] and box[3] <= begin), default=first)

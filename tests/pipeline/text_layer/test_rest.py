@@ -8,11 +8,13 @@ import pytest
 
 from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, find_directory
+from ocr.types import Block, ParsedText, Word
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
 from pipeline.readers.text_layers import with_rest
 from pipeline.stages.read_lines import read_lines
-from pipeline.types import EmbeddedPage, PageResult
+from pipeline.text_layer.rest import completed
+from pipeline.types import EmbeddedPage, Layer, PageResult
 from storage.types import PageError
 from tests.faults.doubt.layer_pages import KINDS, document
 from tests.pipeline.text_layer.test_page import SAMPLES, page_of
@@ -147,3 +149,33 @@ def test_what_was_read_badly_casts_doubt_on_the_page_where_it_is_much(
         )
         result = with_rest(found, rest)
         assert (result.status, bool(result.doubt)) == (status, status == "doubtful")
+
+
+def text_of(*blocks: tuple[str, tuple[int, int, int, int]]) -> ParsedText:
+    return ParsedText.of(
+        (
+            Block(label="text", text=text, box_px=box, confidence=0.99),
+            tuple(Word(text=word) for word in text.split()),
+            text,
+        )
+        for text, box in blocks
+    )
+
+
+def test_what_was_read_beside_a_narrow_column_stands_between_what_is_above_and_below_it() -> None:
+    """The head of a page may be the last that its layer holds."""
+    own = text_of(
+        ("Menus", (140, 280, 370, 320)),
+        ("List", (160, 400, 330, 530)),
+        ("File menu", (140, 880, 300, 910)),
+        ("A full line", (210, 970, 1040, 1020)),
+        ("Page head", (1000, 77, 1120, 99)),
+    )
+    layer = Layer(
+        text=own.text, markdown=own.markdown, blocks=own.blocks, words=own.words, is_trustworthy=False, reason="",
+        script=None, parts=tuple(block.text for block in own.blocks),
+    )  # fmt: skip
+    read = text_of(("August", (680, 190, 820, 220)), ("Save Exit", (670, 560, 1110, 840)))
+    assert [block.text for block in completed(layer, read).blocks] == [
+        "August", "Menus", "List", "Save Exit", "File menu", "A full line", "Page head",
+    ]  # fmt: skip
