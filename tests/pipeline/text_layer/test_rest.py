@@ -152,13 +152,9 @@ def test_what_was_read_badly_casts_doubt_on_the_page_where_it_is_much(
 
 
 def text_of(*blocks: tuple[str, tuple[int, int, int, int]]) -> ParsedText:
+    made = [(Block(label="text", text=text, box_px=box, confidence=0.99), text) for text, box in blocks]
     return ParsedText.of(
-        (
-            Block(label="text", text=text, box_px=box, confidence=0.99),
-            tuple(Word(text=word) for word in text.split()),
-            text,
-        )
-        for text, box in blocks
+        [(block, tuple(Word(text=word) for word in text.split()), text) for block, text in made]
     )
 
 
