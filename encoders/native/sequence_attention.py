@@ -15,10 +15,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from encoders.attention.switch import SEQUENCES_KERNEL, give_up, takes_sequences
+from encoders.attention.switch import CUDNN_KERNEL, SEQUENCES_KERNEL, give_up, takes_long, takes_sequences
 
 # Queries whose scores are computed at once where sequences are told apart by a mask.
 _MASKED_QUERIES = 1024
+# Rows from which on cuDNN's attention is worth its plan: .05 s, once for each number and length of sequences.
+_LONG = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,21 +28,28 @@ class Sequences:
     """Sequences of a batch. offsets: int32 [S + 1], where each begins and the last ends; empty ones may follow.
 
     longest: at least as long as any of them. Its cost is that of launching, so it may be the number of all rows.
+    filled: whether all are as long as that and no row lies after them.
     """
 
     offsets: Tensor
     longest: int
+    filled: bool = False
 
 
 def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, sequences: Sequences) -> Tensor:
     """Returns the attention of each row to all rows of its own sequence, [P, H, D]; scores scaled by D ** -0.5.
 
     Takes PyTorch's kernel for sequences of any length (2.10 and later) where it runs, 16-bit types on NVIDIA from
-    Ampere on. Elsewhere its operators compute the same: sequences padded to equal lengths, or all rows together with a
-    mask, whichever is less work. It is known from the shapes. Within one_backend() that one alone; what it cannot take
-    raises.
+    Ampere on; on Hopper cuDNN's for long ones of one length, a third less. Elsewhere its operators compute the same:
+    sequences padded to equal lengths, or all rows together with a mask, whichever is less work. It is known from the
+    shapes. Within one_backend() that one alone; what it cannot take raises.
     """
     tensors = (query_PHD, key_PHD, value_PHD)
+    if sequences.filled and sequences.longest >= _LONG and takes_long(tensors):
+        try:
+            return _by_cudnn(*tensors, sequences.longest)
+        except Exception as error:
+            give_up(CUDNN_KERNEL, query_PHD.device, error)
     if takes_sequences(tensors):
         try:
             return _by_pytorch(*tensors, sequences)
@@ -65,6 +74,13 @@ def _by_pytorch(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences)
     attended: Tensor = _varlen_attn()(query, key, value, offsets, offsets, longest, longest)
     # The kernel leaves padding as it found the memory, which may hold NaN.
     return attended.masked_fill(_is_padding(len(query), offsets)[:, None, None], 0)
+
+
+def _by_cudnn(query: Tensor, key: Tensor, value: Tensor, length: int) -> Tensor:
+    # By its operator: which back end PyTorch's function takes is a switch of the whole process, other threads' too.
+    batches = (tensor.unflatten(0, (-1, length)).transpose(1, 2) for tensor in (query, key, value))
+    attended: Tensor = torch.ops.aten._scaled_dot_product_cudnn_attention(*batches, None, False)[0]
+    return attended.transpose(1, 2).flatten(0, 1)
 
 
 def _padded(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:

@@ -233,8 +233,12 @@ def _part(module: Any, *names: str) -> Any:
 
 
 def _images(inputs: Tensors) -> Sequences:
-    """Returns the batch's images, or frames of videos, as sequences of patches."""
-    return Sequences(inputs["cu_seqlens"], inputs["longest"].shape[0])
+    """Returns the batch's images, or frames of videos, as sequences of patches.
+
+    A graph has room for two sequences at least, each as long as all its rows, so none of its batches is filled.
+    """
+    offsets, longest = inputs["cu_seqlens"], inputs["longest"].shape[0]
+    return Sequences(offsets, longest, filled=(len(offsets) - 1) * longest == len(inputs["positions"]))
 
 
 def _square_product(hidden: Tensor, convolution: Any) -> Tensor:

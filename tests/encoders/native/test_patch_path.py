@@ -16,7 +16,7 @@ from encoders.graphs.settings import GraphSettings
 from encoders.graphs.staging import Staging
 from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
-from encoders.native.towers import QwenVision
+from encoders.native.towers import QwenVision, _images
 from encoders.native.vision_grid import Kind
 from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.graphs.streams import LazyTransfers
@@ -190,6 +190,15 @@ def test_inputs_are_staged_whole(kind: Kind) -> None:
     assert staged.keys() == expected.keys()
     assert all(torch.equal(staged[name], expected[name]) for name in expected)
     assert staged["longest"].shape == (48, 0)
+
+
+def test_images_of_one_size_fill_a_batch_but_never_a_graphs_rows() -> None:
+    path = PatchPath("image", tiny_vision("qwen3"))
+    alike, other = [path.unit(draw(1, 3, 4))] * 2, path.unit(draw(1, 2, 5))
+    for units, filled in ((alike, True), (alike[:1], True), ([*alike, other], False)):
+        assert _images(path.collate(units, CPU)).filled == filled
+    path.limit(GraphSettings(max_items=1))
+    assert not _images(path.buffers(AXIS, 16, CPU)).filled
 
 
 def test_what_does_not_fit_is_refused() -> None:

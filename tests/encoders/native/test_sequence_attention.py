@@ -147,3 +147,20 @@ def test_a_kernel_that_was_asked_for_is_not_replaced_where_it_fails(monkeypatch:
     with one_backend("varlen"), pytest.raises(RuntimeError, match="no kernel image"):
         attention.sequence_attention(*tensors, sequences)
     assert kernel_allowed("varlen_attn", torch.device("cpu")), "outside, it is taken where it runs"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize(("count", "dim"), [(1, 72), (2, 80)])
+def test_long_sequences_of_one_length_are_alike_through_cudnn(count: int, dim: int) -> None:
+    device = torch.device("cuda")
+    generator = torch.Generator(device).manual_seed(0)
+    rows, length = count * attention._LONG, attention._LONG
+    query, key, value = (
+        torch.randn(rows, 4, dim, generator=generator, device=device).to(torch.bfloat16) for _ in range(3)
+    )
+    offsets = torch.arange(count + 1, dtype=torch.int32, device=device) * length
+    filled = attention.sequence_attention(query, key, value, Sequences(offsets, length, filled=True))
+    ours = attention.sequence_attention(query, key, value, Sequences(offsets, length))
+    assert (filled.double() - ours.double()).abs().max() < 2e-2
+    assert kernel_allowed("cudnn_attention", device), "it runs here"
