@@ -12,9 +12,7 @@ def position_terms(q: Tensor, rows_qkd: Tensor, cols_qkd: Tensor) -> tuple[Tenso
     """Returns row and column terms of q [B, H, N, d], each [B, H, side, side, side]: query row, query column, key's."""
     side = rows_qkd.shape[0]
     grid = q.reshape(*q.shape[:2], side, side, q.shape[-1])
-    rows = torch.einsum("bnhwd,hkd->bnhwk", grid, rows_qkd)
-    cols = torch.einsum("bnhwd,wkd->bnhwk", grid, cols_qkd)
-    return rows, cols
+    return torch.einsum("bnhwd,hkd->bnhwk", grid, rows_qkd), torch.einsum("bnhwd,wkd->bnhwk", grid, cols_qkd)
 
 
 def bias_attention(
@@ -99,5 +97,4 @@ def window_attention(
     """
     window, side = rows_qkd.shape[0], qkv_BSSE.shape[1]
     windows = split_windows(qkv_BSSE, qkv_bias_E, window)
-    out = grid_attention(windows, rows_qkd, cols_qkd, scale, num_heads, None)
-    return join_windows(out, window, side)
+    return join_windows(grid_attention(windows, rows_qkd, cols_qkd, scale, num_heads, None), window, side)

@@ -20,10 +20,6 @@ _backend: str | None = None
 _failed: set[tuple[str, torch.device]] = set()
 
 
-def kernels_allowed() -> bool:
-    return not _plain
-
-
 def kernel_allowed(kernel: str, device: torch.device) -> bool:
     """Returns True outside plain_only(), as long as the kernel has not failed on this device."""
     return not _plain and (kernel, device) not in _failed
@@ -89,9 +85,8 @@ def takes_sequences(tensors: Sequence[Tensor]) -> bool:
 def takes_long(tensors: Sequence[Tensor]) -> bool:
     """Returns whether cuDNN's attention is to be tried: on Hopper, where it was measured to be the fastest."""
     device = tensors[0].device
-    if _backend is not None or not takes(tensors) or not kernel_allowed(CUDNN_KERNEL, device):
-        return False
-    return torch.cuda.get_device_properties(device).major == 9
+    is_tried = _backend is None and takes(tensors) and kernel_allowed(CUDNN_KERNEL, device)
+    return is_tried and torch.cuda.get_device_properties(device).major == 9
 
 
 def takes(tensors: Sequence[Tensor]) -> bool:

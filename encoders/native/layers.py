@@ -20,18 +20,14 @@ _PRODUCTS = (("linear_fc1", "linear_fc2"), ("fc1", "fc2"))
 
 def feed_forward(mlp: Any, normed: Tensor) -> Tensor:
     """Returns what a layer's feed-forward makes of its normed input, [P, W]."""
-    if not takes((normed,)):
-        plain: Tensor = mlp(normed)
-        return plain
-    if _is_gated(mlp):
-        gated: Tensor = mlp.down_proj(gated_silu(mlp.gate_proj(normed), mlp.up_proj(normed)))
-        return gated
-    for first, second in _PRODUCTS:
-        if hasattr(mlp, first) and _is_gelu_tanh(mlp):
-            product: Tensor = getattr(mlp, second)(linear_gelu(normed, getattr(mlp, first), tanh=True))
-            return product
-    other: Tensor = mlp(normed)
-    return other
+    made: Tensor | None = None
+    if takes((normed,)) and _is_gated(mlp):
+        made = mlp.down_proj(gated_silu(mlp.gate_proj(normed), mlp.up_proj(normed)))
+    elif takes((normed,)) and _activation(mlp) in ("GELUTanh", "PytorchGELUTanh"):
+        for first, second in _PRODUCTS:
+            if hasattr(mlp, first):
+                made = getattr(mlp, second)(linear_gelu(normed, getattr(mlp, first), tanh=True))
+    return mlp(normed) if made is None else made
 
 
 def align(mlp: Any) -> None:
@@ -59,10 +55,6 @@ def _is_gated(mlp: Any) -> bool:
     """Returns whether it computes down(silu(gate(x)) * up(x)), for which silu(0) * 0 is no channel."""
     gated = all(hasattr(mlp, name) for name in ("gate_proj", "up_proj", "down_proj"))
     return gated and _activation(mlp) in ("SiLU", "SiLUActivation")
-
-
-def _is_gelu_tanh(mlp: Any) -> bool:
-    return _activation(mlp) in ("GELUTanh", "PytorchGELUTanh")
 
 
 def _activation(mlp: Any) -> str:

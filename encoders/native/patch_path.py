@@ -9,6 +9,8 @@ first ones, which takes 16 bytes a patch to say. Rearranging them on the host wo
 
 import math
 from collections.abc import Hashable, Sequence
+from itertools import accumulate
+from operator import add
 
 import torch
 from torch import Tensor
@@ -93,16 +95,14 @@ class PatchPath(GraphPath):
         inputs = [unit.inputs for unit in units]
         pieces = {name: [each[name] for each in inputs] for name in inputs[0]}
         lengths, windows = pieces.pop("lengths"), pieces.pop("window_lengths", None)
-        starts = _starts([len(runs) for runs in pieces["runs"]])
-        pieces["sources"] = [
-            _shifted(part, start) for part, start in zip(pieces["sources"], starts, strict=True)
-        ]
+        starts = accumulate(map(len, pieces["runs"]), initial=0)
+        pieces["sources"] = list(map(_shifted, pieces["sources"], starts))
         pieces["cu_seqlens"] = _offsets(lengths)
         pieces["longest"] = [max(pieces["longest"], key=len)]
         if windows is not None:
             pieces["cu_windows"] = _offsets(windows)
-            starts = _starts([unit.tokens for unit in units])
-            pieces["order"] = [part + start for part, start in zip(pieces["order"], starts, strict=True)]
+            starts = accumulate((unit.tokens for unit in units), initial=0)
+            pieces["order"] = list(map(add, pieces["order"], starts))
         return pieces
 
     def pad(self, name: str, buffer: Tensor, used: int, dirty: int) -> None:
@@ -120,11 +120,7 @@ class PatchPath(GraphPath):
         frames = count * self._patch_frames
         shape = (frames, _CHANNELS, rows * side, tokens // count // rows * side)
         pixels = torch.randint(0, 256, shape, dtype=torch.uint8)
-        return (
-            [self.unit(pixels)]
-            if self.name == "video"
-            else [self.unit(image) for image in torch.split(pixels, 1)]
-        )
+        return [self.unit(some) for some in torch.split(pixels, frames if self.name == "video" else 1)]
 
     def forward(self, inputs: Tensors) -> Tensors:
         return {"tokens": self._vision.encode(inputs)}
@@ -186,14 +182,6 @@ class PatchPath(GraphPath):
         """Returns the windows that a graph has room for: half full ones, and one more for each image."""
         assert self._geometry.window is not None, "a model without windows"
         return 2 * budget // self._geometry.window**2 + self._max_sequences(budget)
-
-
-def _starts(lengths: Sequence[int]) -> list[int]:
-    """Returns where each part begins when they lie end to end."""
-    starts = [0]
-    for length in lengths[:-1]:
-        starts.append(starts[-1] + length)
-    return starts
 
 
 def _shifted(sources: Tensor, start: int) -> Tensor:

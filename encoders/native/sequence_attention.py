@@ -6,10 +6,8 @@ sequence are padding: they change no other row, whatever they hold, and come bac
 Shapes: P rows, H heads of D; S sequences of at most L rows.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -61,24 +59,18 @@ def sequence_attention(query_PHD: Tensor, key_PHD: Tensor, value_PHD: Tensor, se
     return _masked(*tensors, sequences)
 
 
-@cache
-def _varlen_attn() -> Callable[..., Any]:
-    """Returns PyTorch's function. Raises ImportError before 2.10."""
-    from torch.nn.attention.varlen import varlen_attn
-
-    return varlen_attn
-
-
 def _by_pytorch(query: Tensor, key: Tensor, value: Tensor, sequences: Sequences) -> Tensor:
+    from torch.nn.attention.varlen import varlen_attn  # since PyTorch 2.10
+
     offsets, longest = sequences.offsets, sequences.longest
-    attended: Tensor = _varlen_attn()(query, key, value, offsets, offsets, longest, longest)
+    attended = cast(Tensor, varlen_attn(query, key, value, offsets, offsets, longest, longest))
     # The kernel leaves padding as it found the memory, which may hold NaN.
     return attended.masked_fill(_is_padding(len(query), offsets)[:, None, None], 0)
 
 
 def _by_cudnn(query: Tensor, key: Tensor, value: Tensor, length: int) -> Tensor:
     # By its operator: which back end PyTorch's function takes is a switch of the whole process, other threads' too.
-    batches = (tensor.unflatten(0, (-1, length)).transpose(1, 2) for tensor in (query, key, value))
+    batches = (tensor.view(-1, length, *query.shape[1:]).transpose(1, 2) for tensor in (query, key, value))
     attended: Tensor = torch.ops.aten._scaled_dot_product_cudnn_attention(*batches, None, False)[0]
     return attended.transpose(1, 2).flatten(0, 1)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from encoders.attention.switch import give_up, kernel_allowed, kernels_allowed, takes
+from encoders.attention.switch import give_up, kernel_allowed, takes
 from encoders.pointwise import torch_operators
 
 try:
@@ -43,7 +43,7 @@ def linear_gelu(x: Tensor, linear: nn.Linear, *, tanh: bool = False) -> Tensor:
     tanh: in its tanh form, as that product has it. The erf form's difference from it is far below the error of rounding
     the linear layer's result first: errors of 0.0017 and 0.0026 against float64, for 768 to 3,072 channels in bfloat16.
     """
-    if kernels_allowed() and takes((x, linear.weight, linear.bias)):
+    if kernel_allowed("linear_gelu", x.device) and takes((x, linear.weight, linear.bias)):
         rows = x.reshape(-1, x.shape[-1])
         out = torch._addmm_activation(linear.bias, rows, linear.weight.t(), use_gelu=True)
         return out.view(*x.shape[:-1], -1)

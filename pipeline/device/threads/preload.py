@@ -32,7 +32,10 @@ def _import_all(device: str) -> None:
 
 
 def model_modules() -> tuple[str, ...]:
-    """Returns the modules that any page model needs. None of them looks for a GPU: CUDA would refuse a fork then."""
+    """Returns the modules that any page model needs. None of them looks for a GPU: CUDA would refuse a fork then.
+
+    What a model's own class needs of transformers is nine tenths of what importing that class takes.
+    """
     modules = "run_encoder", "threads.decoder_thread", "threads.encoder_thread"
     paged = ("ocr.decoding.gpu.reader",) if _may_have_gpu() else ()
-    return *(f"pipeline.device.{name}" for name in modules), *paged
+    return *(f"pipeline.device.{name}" for name in modules), "transformers.modeling_utils", *paged

@@ -43,7 +43,7 @@ def config_for(name: str, device: str, docs: Path, database: str, tmp_path: Path
     save_inputs(case, docs)
     random = np.random.default_rng(1)
     for number in range(3):
-        pixels = random.integers(0, 256, (90 + 30 * number, 110, 3), np.uint8)
+        pixels = random.integers(48 * number, 256, (90 + 30 * number, 110, 3), np.uint8)
         Image.fromarray(pixels).save(docs / f"more{number}.png")
     config = config_of(
         case.save(tmp_path / "model"),

@@ -126,7 +126,7 @@ for name in ("pipeline.cluster.cluster_worker", "pipeline.device.line_server", *
     importlib.import_module(name)
 print(len(preload.model_modules()), asked)
 """
-    assert run_python(code) == ["4", "[]"]
+    assert run_python(code) == ["5", "[]"]
 
 
 @pytest.mark.slow
