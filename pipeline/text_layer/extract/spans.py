@@ -38,7 +38,7 @@ _REPLACED = str.maketrans({
     "\u200a": "", "\u200b": "", "\ufeff": "",
 })  # fmt: skip
 # In type sizes.
-_BREAK_GAP = 1.75  # baselines further apart are two paragraphs
+BREAK_GAP = 1.75  # baselines further apart are two paragraphs, where lines are not usually so far apart
 _SAME_LINE = 0.5
 _SPACE, _WIDE = 0.12, 1.5
 _BACK = 0.5  # as far as the A of LaTeX stands in its L
@@ -71,23 +71,23 @@ def clean(text: str) -> str:
     return "".join(letter for letter in plain if letter.isprintable())
 
 
-def as_text(lines: Sequence[Line]) -> str | None:
+def as_text(lines: Sequence[Line], break_gap: float = BREAK_GAP) -> str | None:
     """Returns the lines as text, with blank lines where the next is far below or elsewhere and tabs in wide gaps.
 
     None where there is no text.
     """
-    gaps = ["", *(between(above, line) for above, line in pairwise(lines))]
+    gaps = ["", *(between(above, line, break_gap) for above, line in pairwise(lines))]
     return "".join(f"{gap}{line.text}" for gap, line in zip(gaps, lines, strict=False)).strip() or None
 
 
-def between(before: Line, line: Line) -> str:
+def between(before: Line, line: Line, break_gap: float = BREAK_GAP) -> str:
     """Returns the white space between two successive lines or parts of a line, by their positions."""
     drop, size = line.base - before.base, max(line.size, before.size)
     if abs(drop) < _SAME_LINE * size and line.x0 > before.x1 - _BACK * size:
         gap = (line.x0 - before.x1) / max(line.size, 1e-3)
         is_parted = before.text.endswith(" ") or line.text.startswith(" ")
         return "\t" if gap > _WIDE else " " if gap > _SPACE and not is_parted else ""
-    return "\n" if 0 < drop < _BREAK_GAP * size else "\n\n"
+    return "\n" if 0 < drop < break_gap * size else "\n\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

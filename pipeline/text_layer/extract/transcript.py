@@ -17,12 +17,14 @@ from pipeline.text_layer.extract.bidi import in_reading_order
 from pipeline.text_layer.extract.markdown import BULLET, Link
 from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
-from pipeline.text_layer.extract.spans import Box, Span, as_text, between, clean, hull
+from pipeline.text_layer.extract.spans import BREAK_GAP, Box, Span, as_text, between, clean, hull, parted_by
 
 _SAME_SIZE = 1.1  # of the type within a paragraph
 _LONGEST_BOLD_TITLE = 100
 _MOSTLY = 0.5
 _PARAGRAPH = "\n\n"
+# In type sizes: lines of running text are longer, and no further apart. How much further paragraphs are; so many tell.
+_LONG, _DOUBLE, _FURTHER, _ENOUGH = 20.0, 2.6, 1.2, 4
 _LEVELS = {"title": 1, "sub_title": 2}
 _BOLD_LEVEL = 3
 
@@ -35,6 +37,7 @@ class _Body:
     """The type of most of the page's text, against which headings and code are recognised."""
 
     size: float
+    break_gap: float  # in type sizes, as in `between`
     is_bold: bool
     is_monospaced: bool
 
@@ -44,7 +47,15 @@ class _Body:
         for span in spans:
             sizes[round(span.line.size * 2) / 2] += len(span.glyphs)
         total = max(1, sizes.total())
+        long = (
+            (below[0].line.base - row[-1].line.base) / row[0].line.size
+            for row, below in pairwise(parted_by("\n", spans))
+            if row[-1].line.x1 - row[0].line.x0 > _LONG * row[0].line.size
+        )
+        drops = [drop for drop in long if 1 < drop < _DOUBLE]
+        usual = median(drops) if len(drops) >= _ENOUGH else 1.0
         return cls(
+            break_gap=max(BREAK_GAP, _FURTHER * usual),
             size=sizes.most_common(1)[0][0] if sizes else 0.0,
             is_bold=sum(len(span.glyphs) for span in spans if span.is_bold) > _MOSTLY * total,
             is_monospaced=sum(len(span.glyphs) for span in spans if span.is_monospaced) > _MOSTLY * total,
@@ -68,7 +79,7 @@ def as_parsed(
     shown = with_initials(raised([span for span in in_reading_order(spans) if span.line.text]))
     body = _Body.of(shown)
     parts = []
-    for part in _parts(filled(shown, tables)):
+    for part in _parts(filled(shown, tables), body.break_gap):
         if isinstance(part, FilledTable):
             label, inside = "table", part.spans
             text, marked = table_markup.as_text(part.rows), table_markup.as_markdown(part.rows)
@@ -119,7 +130,7 @@ def _places(spans: Iterable[Span]) -> list[Box]:
 def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tuple[str, str, str] | None:
     """Returns the label, text and markdown of a paragraph; None if it has no text."""
     spans = [span for line in lines for span in line]
-    text = as_text([span.line for span in spans])
+    text = as_text([span.line for span in spans], body.break_gap)
     if not text:
         return None
     large = heading(text, min(span.line.size for span in spans), body.size)
@@ -131,20 +142,20 @@ def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tup
     return label, text, layer_markdown.paragraph(lines, links, body_is_bold=body.is_bold).strip()
 
 
-def _parts(items: Iterable[Span | FilledTable]) -> Iterator[list[Line] | FilledTable]:
+def _parts(items: Iterable[Span | FilledTable], break_gap: float) -> Iterator[list[Line] | FilledTable]:
     """Yields the tables, and between them the paragraphs as lists of printed lines."""
     spans: list[Span] = []
     for item in items:
         if isinstance(item, FilledTable):
-            yield from _paragraphs(spans)
+            yield from _paragraphs(spans, break_gap)
             yield item
             spans = []
         else:
             spans.append(item)
-    yield from _paragraphs(spans)
+    yield from _paragraphs(spans, break_gap)
 
 
-def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
+def _paragraphs(spans: Sequence[Span], break_gap: float) -> Iterator[list[Line]]:
     if not spans:
         return
     lines: list[Line] = [[spans[0]]]
@@ -152,7 +163,7 @@ def _paragraphs(spans: Sequence[Span]) -> Iterator[list[Line]]:
     for before, span in pairwise(spans):
         # Lines in two directions are two paragraphs; each slanted line stands by itself.
         is_apart = before.turn_deg != span.turn_deg or span.turn_deg is None
-        gap = _PARAGRAPH if is_apart else between(before.line, span.line)
+        gap = _PARAGRAPH if is_apart else between(before.line, span.line, break_gap)
         if "\n" in gap:
             lines.append([span])
             is_broken.append(gap == _PARAGRAPH)
@@ -215,10 +226,5 @@ def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
 def _box_px(group: Sequence[Span], scale: float, size_px: tuple[int, int]) -> tuple[int, int, int, int]:
     left, top, right, bottom = (edge * scale for edge in hull([span.box for span in group]))
     width, height = size_px
-    x0, y0, x1, y1 = int(max(0.0, left)), int(max(0.0, top)), round(right), round(bottom)
-    return (
-        min(x0, width),
-        min(y0, height),
-        max(min(x1, width), min(x0, width)),
-        max(min(y1, height), min(y0, height)),
-    )
+    x0, y0 = min(int(max(0.0, left)), width), min(int(max(0.0, top)), height)
+    return x0, y0, max(min(round(right), width), x0), max(min(round(bottom), height), y0)

@@ -183,10 +183,6 @@ class Drawn:
                 num_hidden += any(holds(picture, middle) for picture in pictures)
         return cls(pictures, num_hidden / max(num_texts, 1), page, list(_covers(log)))
 
-    def is_on_picture(self, point: tuple[float, float]) -> bool:
-        """Returns whether a point lies on one of the images."""
-        return any(holds(picture, point) for picture in self.pictures)
-
     def printed_share(self, ink: Ink, boxes: Iterable[Box]) -> float:
         """Returns the share of the boxes (points) that look like text in the images themselves, 0 to 1.
 

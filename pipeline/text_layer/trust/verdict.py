@@ -16,7 +16,7 @@ from typing import Any
 
 from pipeline.documents.script import script_of, script_shares
 from pipeline.text_layer.extract.bidi import backward_share
-from pipeline.text_layer.extract.spans import Glyph, Span, hull
+from pipeline.text_layer.extract.spans import Glyph, Span, holds, hull
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter, width_fit
 
@@ -141,7 +141,8 @@ def _pictures_reason(page: Evidence) -> str:
     share = page.ink.covered_share(page.drawn.pictures)
     if share <= _PICTURES:
         return ""
-    inside = [glyph.box for glyph in page.glyphs if page.drawn.is_on_picture(glyph.middle)]
+    pictures = page.drawn.pictures
+    inside = [glyph.box for glyph in page.glyphs if any(holds(box, glyph.middle) for box in pictures)]
     if len(inside) <= _PRINTED * len(page.glyphs):
         return ""
     shown_elsewhere, shown = page.ink.text_shares(inside)

@@ -28,6 +28,14 @@ def test_headings_are_told_by_size_and_by_weight() -> None:
     assert "\n\n### What members asked for\n\n" in layer.markdown
 
 
+@pytest.mark.parametrize("pitch", [1.2, 1.8, 2.2])
+def test_paragraphs_stay_whole_however_far_apart_their_lines_are(pitch: float) -> None:
+    paragraph = f'<p style="font-size:11px; line-height:{pitch}; margin-bottom:{pitch}em">{PROSE}</p>'
+    layer = layer_of(html(paragraph * 2))
+    assert [" ".join(block.text.split()) for block in layer.blocks] == [PROSE.strip()] * 2
+    assert "\n\n" not in layer.blocks[0].text
+
+
 def test_a_heading_is_parted_from_the_text_right_below_it() -> None:
     def draw(page: Any) -> None:
         page.insert_text((50, 100), "A short heading", fontname="hebo", fontsize=11)
