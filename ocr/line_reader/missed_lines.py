@@ -241,8 +241,8 @@ class _Search:
         """
         beside = round(self.size)  # the finder needs paper around print
         window = np.pad(window, beside, constant_values=np.median(window))
-        turn_deg = -math.degrees(math.atan(slope))
-        found = read_turned(window, turn_deg, self.reader, left - beside, top - beside)
+        found = read_turned(window, -math.degrees(math.atan(slope)), self.reader, self.darkness)
+        found = replace(found, left=left - beside, top=top - beside)
         there = [replace(read, line=_slanted(found, read.line)) for read in found.lines]
         is_new = [_is_sure(band) and not self.is_said(band) for band in there]
         sure, bands = (tuple(compress(lines, is_new)) for lines in (found.lines, there))

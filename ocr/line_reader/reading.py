@@ -40,6 +40,7 @@ _FAR_SCALE, _CLOSE_SCALE = 0.2, 0.5
 _LEAST_SURE = 0.63
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
+_HINT = -3.5  # a logit: in two of three parts of scans none is higher, in none where letters stand
 _BLANK = 0
 _INK = 0.15  # cells of a page whose darkness differs by less have none
 _SURE = 0.85  # what is read with less in lines that were not found for sure is no text
@@ -73,21 +74,23 @@ class LineReader:
         calibration = Calibration.read(fitted) if fitted.exists() else None
         return cls(networks or OnnxNetworks(folder, threads), calibration)
 
-    def find(self, darkness: Floats) -> list[TextLine]:
+    def find(self, darkness: Floats, of: Floats | None = None) -> list[TextLine]:
         """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
 
         Small print is looked at a second time, enlarged: the page may be a sheet of newspaper. Large type is looked for
-        on the page reduced.
+        on the page reduced. of: the page of which this is a part; at its scale, nothing may hint at a line.
         """
+        if of is not None:
+            seen = self._networks.cells([_reduced(darkness, min(1.0, FINDER_PX / max(of.shape)))])
+            if seen[0][0].max() < _HINT:
+                return []
         first, page = self._first_look(darkness)
-        looks, scale = [first], first.scale / 4
-        half, page = _reduced(page, 1 / 2), _reduced(page, 1 / 4)
-        further = [(page, scale)]
-        while max((page := _reduced(page, 1 / 2)).shape) > DEEPEST_PX:
-            further.append((page, scale := scale / 2))
-        looks += self._looks(further, darkness.shape[1])
+        further = [(_reduced(page, 1 / 4), first.scale / 4)]
+        while max((half := _reduced(further[-1][0], 1 / 2)).shape) > DEEPEST_PX:
+            further.append((half, further[-1][1] / 2))
+        looks = [first, *self._looks(further, darkness.shape[1])]
         if is_worth_halving(*looks[:2]):
-            looks += self._looks([(half, first.scale / 2)], darkness.shape[1])
+            looks += self._looks([(_reduced(page, 1 / 2), first.scale / 2)], darkness.shape[1])
         lines = merged(looks, lambda lines: self._sure_letters(darkness, lines))
         return joined(darkness, lengthened(darkness, parted(darkness, lines)))
 

@@ -96,15 +96,13 @@ def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader:
 
 
 def read_turned(
-    darkness: Floats, turn_deg: float, reader: LineReader, left: int = 0, top: int = 0
+    darkness: Floats, turn_deg: float, reader: LineReader, of: Floats | None = None
 ) -> TurnedLines:
-    """Returns what is read on a page, or on a part of it from (left, top) on, rotated clockwise. darkness: [H, W]."""
+    """Returns what is read on a page, [H, W], rotated clockwise. of: the page of which it is a part."""
     page, paper = Image.fromarray(darkness), float(np.median(darkness[::4, ::4]))
     turned = np.asarray(page.rotate(-turn_deg, Image.Resampling.BILINEAR, expand=True, fillcolor=paper))
-    lines = tuple(reader.read(turned, reader.find(turned)))
-    return TurnedLines(
-        turn_deg=turn_deg, lines=lines, width_px=page.width, height_px=page.height, left=left, top=top
-    )
+    lines = tuple(reader.read(turned, reader.find(turned, of)))
+    return TurnedLines(turn_deg=turn_deg, lines=lines, width_px=page.width, height_px=page.height)
 
 
 def _standing(line: TextLine, width: int, height: int) -> TextLine:

@@ -84,10 +84,9 @@ def shows_bent_type(
     darkness: [H, W] in 0..1.
     """
     sure = [read.line for read in found if read.num_letters >= 4 and read.confidence > _READ]
-    seen = (
-        _straightened(darkness, path / np.float32(ink.scale)) for path in _paths(ink.outside(sure, boxes))
-    )
-    lines = (line for page in seen if page is not None for line in reader.read(page, reader.find(page)))
+    paths = (path / np.float32(ink.scale) for path in _paths(ink.outside(sure, boxes)))
+    parts = (part for path in paths if (part := _straightened(darkness, path)) is not None)
+    lines = (line for part in parts for line in reader.read(part, reader.find(part, darkness)))
     known = " ".join(read.text for read in found)
     if any(
         line.confidence > _LIKELY

@@ -18,7 +18,7 @@ from rapidfuzz import fuzz
 
 from ocr.imaging import planes
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from ocr.orientation.detect import Orientation
@@ -43,9 +43,9 @@ class Forgetful(LineReader):
     losing: Loss | None = None
     gone: Sequence[tuple[int, int]] = ()
 
-    def find(self, darkness: np.ndarray[tuple[int, int], np.dtype[np.float32]]) -> list[TextLine]:
+    def find(self, darkness: Floats, of: Floats | None = None) -> list[TextLine]:
         """Returns the lines found but for those that vanish."""
-        found = super().find(darkness)
+        found = super().find(darkness, of)
         if self.losing is None:
             return found
         gone = [line for line in found if (line.left, round(line.middle)) in self.gone]
