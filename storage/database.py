@@ -4,11 +4,18 @@ import contextlib
 import os
 import re
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+if is_without := "pandas" not in sys.modules:
+    # sqlite-utils imports pandas where it is installed, a third of a second, for its timestamps, which no row here has.
+    sys.modules["pandas"] = None  # type: ignore[assignment]
 from sqlite_utils import Database
+
+if is_without:
+    del sys.modules["pandas"]
 
 from storage import schema, schema_steps
 from storage.errors import (

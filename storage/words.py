@@ -7,9 +7,8 @@ confidences in percent. A word without a box has the width -1, one without a con
 500 words it is about 2 kB.
 """
 
-import sys
+import struct
 import zlib
-from array import array
 from collections.abc import Iterable, Sequence
 
 from storage.types import BoxPx, PlacedWord, WordRow
@@ -33,10 +32,8 @@ def pack(words: Sequence[PlacedWord]) -> bytes:
         if word.box_px is not None:
             left.append(x1)
             top.append(y0)
-    content = array("i", [number for plane in planes for number in plane])
-    if sys.byteorder == "big":
-        content.byteswap()
-    return bytes([_VERSION]) + zlib.compress(content.tobytes(), 6)
+    numbers = [number for plane in planes for number in plane]
+    return bytes([_VERSION]) + zlib.compress(struct.pack(f"<{len(numbers)}i", *numbers), 6)
 
 
 def packed_for(text: str, words: Sequence[PlacedWord]) -> bytes | None:
@@ -50,13 +47,10 @@ def unpack(packed: bytes, text: str) -> list[WordRow]:
     """Returns the words of the text with their boxes. Raises: ValueError where the value is not that of the text."""
     if packed[:1] != bytes([_VERSION]):
         raise ValueError("words of another version")
-    content = array("i")
     try:
-        content.frombytes(zlib.decompress(packed[1:]))
-    except zlib.error as error:
+        content = [number for (number,) in struct.iter_unpack("<i", zlib.decompress(packed[1:]))]
+    except (zlib.error, struct.error) as error:
         raise ValueError(f"damaged words: {error}") from error
-    if sys.byteorder == "big":
-        content.byteswap()
     names = text.split()
     if len(content) != _PLANES * len(names):
         raise ValueError(f"{len(content) // _PLANES} boxes for {len(names)} words")
