@@ -7,7 +7,7 @@ tells its columns in nearly all rows; else it is a range of lines that are read 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 from math import inf
 from statistics import median
 
@@ -168,13 +168,13 @@ def _meet(a: Line, b: Line) -> bool:
 
 
 def _is_ruled(run: Sequence[Line], rules: Sequence[Rule], edges: Sequence[float]) -> bool:
-    """Returns whether two rules are at the rows, or one between the head of all columns and what is below it."""
+    """Returns whether two rules are at the rows, or one between the head of all columns and what is right below it."""
     reach = _REACH * run[0].size
     near = [rule.y for rule in rules if run[0].base - reach <= rule.y <= run[-1].base + reach]
     if len(near) > 1:
         return True
     is_whole = all(any(x0 < (a + b) / 2 < x1 for a, b in run[0].parts) for x0, x1 in pairwise([*edges, inf]))
-    return is_whole and len(run) >= _ROWS and any(sum(row.base < y for row in run) == 1 for y in near)
+    return is_whole and len(run) >= _ROWS and any(run[0].base < y <= run[1].base <= y + reach for y in near)
 
 
 def _below_top(run: Sequence[Line], rules: Sequence[Rule]) -> Sequence[Line]:
@@ -189,9 +189,12 @@ def _below_top(run: Sequence[Line], rules: Sequence[Rule]) -> Sequence[Line]:
 
 
 def _above_text(run: Sequence[Line], rules: Sequence[Rule], edges: Sequence[float]) -> list[Line]:
-    """Returns the rows without those below the last rule that are lines of text over columns."""
+    """Returns the rows up to the first below the last rule that is a line of text over columns."""
     end = max(rule.y for rule in rules if rule.y <= run[-1].base + _REACH * run[-1].size)
-    return [row for row in run if row.base < end or not any(a < x < b for x in edges for a, b in row.parts)]
+    above = takewhile(
+        lambda row: row.base < end or not any(a < x < b for x in edges for a, b in row.parts), run
+    )
+    return list(above)
 
 
 def _overlap(run: Sequence[Line], box: Box) -> bool:

@@ -105,6 +105,25 @@ def test_running_text_in_one_or_two_columns_between_rules_is_no_table() -> None:
     assert {block.label for block in layer_of(draw).blocks} == {"text"}
 
 
+def test_text_under_a_running_head_with_a_rule_is_no_table_and_no_word_of_it_is_torn() -> None:
+    text = ["A rule below the head of a page is none of a table, however many of", "them stand on it."]
+
+    def draw(page: Any) -> None:
+        table(page, [["3.2. Symbols", "11"]], (60, 425), pitch=0)
+        rule(page, 226)
+        for top in (254, 342):
+            page.insert_text((60, top), "Sine of a frequency", fontsize=10, fontname="hebo")
+            for number, row in enumerate([("Code", "Shown"), ("energy", "E"), ("module", "x")]):
+                for x, cell in zip((170, 260), row, strict=True):
+                    page.insert_text((x, top + 20 + 13 * number), cell, fontsize=10)
+            for number, line in enumerate(text):
+                page.insert_text((60, top + 60 + 12 * number), line, fontsize=12)
+
+    words = " ".join(layer_of(draw).text.split())
+    assert words.startswith("3.2. Symbols 11 Sine")
+    assert words.count(" ".join(text)) == 2
+
+
 def test_lines_of_a_program_between_rules_are_no_table() -> None:
     def draw(page: Any) -> None:
         page.insert_textbox((55, 50, 440, 190), PROSE, fontsize=10)
