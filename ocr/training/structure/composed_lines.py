@@ -10,15 +10,16 @@ from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pictures.source import Pictures
 from ocr.training.structure.form_pages import boxes, screen
 from ocr.training.structure.line_noise import found
-from ocr.training.structure.nested_pages import articles, hung, nested, noted, spreads
+from ocr.training.structure.manual_pages import explained
+from ocr.training.structure.nested_pages import articles, nested, noted, spreads
 from ocr.training.structure.page_parts import single
 from ocr.training.structure.placed_lines import MOST, LinePage
 from ocr.training.structure.table_pages import entries, reference, tight
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.12, screen: 0.06, spreads: 0.04, noted: 0.02, hung: 0.03, boxes: 0.1, articles: 0.12, entries: 0.08,
-    reference: 0.15, tight: 0.1,
+    nested: 0.08, screen: 0.05, spreads: 0.03, noted: 0.01, explained: 0.1, boxes: 0.07, articles: 0.08, entries: 0.05,
+    reference: 0.16, tight: 0.07,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page

@@ -115,9 +115,9 @@ def spreads(rng: random.Random, source: PageSource) -> LinePage:
 def articles(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a newspaper's page: articles beside and below each other, each under a headline over its columns."""
     count, size = rng.randint(3, 6), rng.uniform(5.5, 8.5)
-    wide, gap = rng.uniform(13, 24) * size, rng.uniform(0.8, 2.0) * size
+    wide, gap = rng.uniform(13, 24) * size, rng.uniform(0.8, 2.6) * size
     left, step = rng.uniform(2, 6) * size, wide + gap
-    high = min(rng.uniform(60, 200), 1.15 * MOST / count) * size
+    high = min(rng.uniform(60, 220), 1.3 * MOST / count) * size
     whole = rng.random() < 0.2  # one article, as of a sheet or a register
     category, lines, rules = source.text.category(rng), list[TrueLine](), list[Box]()
     width, ruled = 2 * left + count * step - gap, rng.random() < 0.4
@@ -179,7 +179,7 @@ def articles(rng: random.Random, source: PageSource) -> LinePage:
 
 
 def noted(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a page of text with notes beside it, read after it."""
+    """Returns a page of text with notes beside it, read after it; many begin level with a line."""
     width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
     name = rng.choice(["book", "book", "mixed"])
     form = Form(
@@ -191,8 +191,10 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
     x = rng.uniform(1.0, 5.0) * size
     lines = list(moved(page, x + room + 2 * size if is_left else x, 3 * size, ()).lines)
     x = x if is_left else max(line.x1 for line in lines) + rng.uniform(1.5, 8.0) * size
-    top, foot = lines[0].base, lines[-1].base
-    for at in sorted(rng.uniform(top, foot) for _ in range(rng.randint(1, 4))):
+    beside = [line.base for line in lines]
+    top, foot = beside[0], beside[-1]
+    level = [rng.uniform(top, foot), *(rng.choice(beside) for _ in range(2))]
+    for at in sorted(rng.choice(level) for _ in range(rng.randint(1, 4))):
         last = lines[-1]
         block, y = last.place.block + 1, max(at, last.base + 1.5 * small if last.x0 == x else at)
         for _ in range(rng.choice([1, 1, 2, 4])):
@@ -201,24 +203,3 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
             y += 1.2 * small
     edge = max(line.x1 for line in lines) + 3 * size
     return LinePage(genre="noted", width_pt=edge, height_pt=form.height_pt + 4 * size, lines=tuple(lines))
-
-
-def hung(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a manual's page: what is explained goes on below its own end, far at the right, before what it means."""
-    width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
-    left, right, leading = 0.1 * width, 0.9 * width, rng.uniform(1.15, 1.5) * size
-    category, lines, y = source.text.category(rng), list[TrueLine](), 4 * size
-    for block in range(1, 2 * rng.randint(3, 9), 2):
-        place, words = Place(block, ROLES.index("text")), rng.randint(1, 4)
-        text = source.text.phrase(rng, category, words)
-        x = put_line(lines, text, (left, right, y), size, place) + 0.3 * size
-        for row in range(rng.choice([0, 1, 2, 4, 9])):
-            y += leading if row else 0.0
-            put_line(lines, source.text.phrase(rng, category, 8), (x, right, y), size, place)
-        y += leading
-        for _ in range(rng.choice([0, 1, 2, 4])):
-            place = Place(block + 1, ROLES.index("text"))
-            put_line(lines, source.text.phrase(rng, category, 20), (left + 3 * size, right, y), size, place)
-            y += leading
-        y += rng.uniform(0.0, 1.0) * size
-    return LinePage(genre="hung", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))

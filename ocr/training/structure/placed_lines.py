@@ -21,6 +21,10 @@ class LinePage:
     lines: tuple[TrueLine, ...]
     rules: tuple[Box, ...] = ()
 
+    @property
+    def num_characters(self) -> int:
+        return sum(len(line.text) for line in self.lines)
+
 
 def put_line(
     lines: list[TrueLine], text: str, ends: tuple[float, float, float], size_pt: float, place: Place

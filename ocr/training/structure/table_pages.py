@@ -34,20 +34,23 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
         return put_line(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
 
     def columns() -> tuple[list[float], set[int]]:
-        drawn = [0.0, *sorted(rng.uniform(0.2, 0.85) for _ in range(rng.choice([1, 1, 1, 2, 3, 4])))]
-        figures = set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
-        return [max(stop, 0.14 * number) for number, stop in enumerate(drawn)], figures
+        drawn = [0.0]
+        for stop in sorted(rng.uniform(0.08, 0.85) for _ in range(rng.choice([1, 1, 1, 2, 3, 4]))):
+            drawn += [stop] if stop - drawn[-1] > 6 * size / wide else []
+        return drawn, set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
 
     stops, figures = columns()
+    alone = False
     if y > left:
-        title, at = phrase(2, 5), left + rng.uniform(0, 0.6) * wide
-        put(title, at, left + count * (wide + gap), "title", rng.uniform(1.4, 2.4))
+        alone = rng.random() < 0.4  # over the first column
+        title, at = phrase(2, 5), left + rng.uniform(0, 0.3 if alone else 0.6) * wide
+        put(title, at, left + (wide if alone else count * (wide + gap)), "title", rng.uniform(1.4, 2.4))
         y += 3 * size
     top = y
     for column in range(count):
-        x, y = left + column * (wide + gap), top
-        right = x + wide
-        while y < top + high and len(lines) < MOST:
+        x, y = left + column * (wide + gap), left + size if alone and column else top
+        right, end_of_column = x + wide, top + high * (rng.uniform(0.3, 1.0) if rng.random() < 0.3 else 1.0)
+        while y < end_of_column and len(lines) < MOST:
             block += 1
             if rng.random() >= stacked:
                 put(
@@ -98,11 +101,15 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                     end = max(end, y)
                 y = end + leading
             at = y - 0.8 * leading
-            rules += frame((x, at, right, at), "t") if rng.random() < ruled else []
+            end = x + rng.choice([1.0, 1.0, 0.5]) * wide
+            rules += frame((x, at, end, at), "t") if rng.random() < ruled else []
             y += rng.uniform(0.2, 1.5) * leading
         foot = max(foot, y)
         rules += frame((x - gap / 2, top - size, x - gap / 2, y), "l") if parted and column else []
     width = 2 * left + count * (wide + gap) - gap
+    if rng.random() < 0.3:
+        y, foot, block = foot + 3 * size, foot + 4 * size, block + 1
+        put(f"{rng.randint(1, 90)}", width * rng.uniform(0.45, 0.55), width, "page number")
     return LinePage(
         genre="reference",
         width_pt=width,

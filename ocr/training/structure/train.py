@@ -26,9 +26,9 @@ from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.genres import GENRES
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.structure.moved_lines import decoded, num_moved
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
-from ocr.training.structure.structure_scores import Scores, decoded
 
 _HELD_SEED = 1_000_000  # of pages that no training composes
 _DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02
@@ -123,10 +123,8 @@ def main() -> None:
         mean.save(args.out / WEIGHTS)
         told = []
         for name, pages in held.items():
-            scores = Scores()
-            for page in pages:
-                scores.add(page, read(mean.net, page))
-            told.append(f"{name}: " + " ".join(f"{k}={v:.3f}" for k, v in scores.as_dict().items()))
+            moved = sum(num_moved(page, read(mean.net, page)) for page in pages)
+            told.append(f"{name}: moved={moved / sum(page.num_characters for page in pages):.4f}")
         return f"HELD OUT {'; '.join(told)}; {pool.arrived} batches composed, {pool.used} used"
 
     schedule = Schedule(minutes=args.minutes, steps=args.steps, flat=0.4, warm_up=100, tell=args.tell)

@@ -41,12 +41,13 @@ from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet
 from ocr.training.structure.composed_lines import line_pages, line_source
+from ocr.training.structure.moved_lines import decoded
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import tokens_of
-from ocr.training.structure.structure_scores import Scores, decoded
 from ocr.training.structure.true_lines import TrueLine, true_lines
 from tests.benchmarks.quality.readings.engines import Reading
 from tests.benchmarks.quality.scoring.scores import score
+from tests.benchmarks.quality.scoring.structure_scores import Scores
 from tests.benchmarks.quality.scoring.table_scores import Rows, TableCell, best_likenesses, tables_in
 from tests.benchmarks.quality.sets.layout import MANIFEST, TRUTH
 

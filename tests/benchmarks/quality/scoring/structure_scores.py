@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ocr.line_reader.line_features import Floats
-from ocr.line_reader.line_structure import LineStructure, structure_of
-from ocr.line_reader.structure_network import ROLES, TABULAR
+from ocr.line_reader.line_structure import LineStructure
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.structure.moved_lines import num_moved
 from ocr.training.structure.placed_lines import LinePage
 
 GROUPS = {
@@ -43,9 +43,8 @@ class Scores:
 
     def add(self, page: LinePage, said: LineStructure) -> None:
         """Adds a page. said: of its lines, whose own order is the truth."""
-        lengths = np.array([len(line.text) for line in page.lines])
-        moved = int(lengths.sum()) - heaviest_rise(said.order.tolist(), lengths.tolist())
-        self.pages, self.characters = self.pages + 1, self.characters + int(lengths.sum())
+        moved = num_moved(page, said)
+        self.pages, self.characters = self.pages + 1, self.characters + page.num_characters
         self.moved, self.perfect = self.moved + moved, self.perfect + (moved == 0)
         roles = np.array([line.place.role for line in page.lines])
         for name, members in GROUPS.items():
@@ -92,14 +91,6 @@ def _count(counts: list[int], true: np.ndarray, said: np.ndarray) -> None:
         counts[at] += int(found.sum())
 
 
-def heaviest_rise(order: Sequence[int], weights: Sequence[int]) -> int:
-    """Returns the weight of the heaviest part of an order that rises: what is outside of it is in the wrong place."""
-    best = np.zeros(len(order) + 1, np.int64)  # by the last number
-    for number in order:
-        best[number + 1] = best[: number + 1].max() + weights[number]
-    return int(best.max())
-
-
 Cell = tuple[int, int, int, int, int]  # table, first and last row, first and last column
 
 
@@ -131,13 +122,3 @@ def _neighbours(page: LinePage, cells: dict[Cell, list[int]]) -> Iterable[tuple[
             yield text, texts[min(beside, key=lambda c: (c[3], c[1]))], "beside"
         if below:
             yield text, texts[min(below, key=lambda c: (c[1], c[3]))], "below"
-
-
-def decoded(page: LinePage, roles: Floats, pairs: Floats) -> LineStructure:
-    """Returns the structure of a page's lines, which come in the order of reading: as if they came in another one."""
-    places = np.array([(line.x0, line.x1, line.base) for line in page.lines], np.float32)
-    mixed = np.random.default_rng(0).permutation(len(places))
-    said = structure_of(roles[mixed], pairs[:, mixed][:, :, mixed], places[mixed], TABULAR)
-    own = np.argsort(mixed)
-    named = {name: getattr(said, name)[own] for name in ("blocks", "roles", "rows", "columns")}
-    return replace(said, order=mixed[said.order], **named)

@@ -1,0 +1,106 @@
+"""Pages of manuals: explanations that hang, programs and what they print in columns, names in rows, contents."""
+
+import random
+
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.pages.page_source import PageSource
+from ocr.training.structure.placed_lines import LinePage, put_line
+from ocr.training.structure.true_lines import Place, TrueLine
+
+_KINDS = ("text", "hung", "program", "printed", "names", "contents")
+_CHAR = 0.6  # width of one of a typewriter, in type sizes
+
+
+def explained(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a manual's page.
+
+    What is explained may go on below its own end, far at the right, before what it means. Columns of what a program
+    prints, and of names, are read row by row, however far apart; some cells of a row are empty.
+    """
+    width, size = rng.uniform(300, 520), rng.uniform(6.0, 11.0)
+    left, right, leading = 0.1 * width, 0.9 * width, rng.uniform(1.1, 1.6) * size
+    category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, 4 * size
+    shares, foot = [rng.random() ** 3 for _ in _KINDS], y + rng.uniform(15, 60) * leading
+    small, table, apart = rng.uniform(0.8, 1.0) * size, 0, rng.choice([0.0, 0.5, 1.0])
+
+    def put(words: int, x: float, role: str = "text", scale: float = size, room: float = right) -> float:
+        text = source.text.phrase(rng, category, words)
+        return put_line(lines, text, (x, room, y), scale, Place(block, ROLES.index(role)))
+
+    def text(x: float, rows: int) -> None:
+        nonlocal y
+        for row in range(rows):
+            put(rng.randint(1, 12) if row == rows - 1 else 40, x)
+            y += leading
+
+    def hung() -> None:
+        nonlocal block, y
+        x = put(rng.randint(1, 4), left) + 0.3 * size
+        for row in range(rng.choice([0, 1, 2, 4, 9])):
+            y += leading if row else 0.0
+            put(8, x)
+        y, block = y + leading, block + 1
+        text(left + 3 * size, rng.choice([0, 1, 2, 4]))
+
+    def program() -> None:
+        nonlocal y
+        for _ in range(rng.randint(1, 14)):
+            put(rng.randint(1, 7), left + rng.choice([0, 2, 2, 4]) * small, "code", small)
+            y += leading * small / size
+
+    def columns(role: str) -> None:
+        nonlocal y, table
+        table, count, gap = table + 1, rng.randint(2, 9), rng.uniform(1, rng.choice([5, 5, 5, 15]))
+        most = [rng.choice([rng.randint(1, 4), rng.randint(6, 16)]) for _ in range(count)]
+        most = [rng.randint(6, 16)] * count if rng.random() < 0.4 else most
+        x, full = left + rng.choice([0, 2, 4]) * small, rng.choice([1.0, 1.0, 0.95, 0.7])
+        stops = [x + _CHAR * small * (sum(most[:n]) + n * gap) for n in range(count)]
+        for row in range(rng.randint(2, 45)):
+            for column, (chars, at) in enumerate(zip(most, stops, strict=True)):
+                if at + _CHAR * small * chars > right + 3 * size or rng.random() > full:
+                    continue
+                words = source.text.phrase(rng, category, max(1, chars // 6))
+                cell = words[:chars].strip() if chars > 4 else f"{rng.randrange(10**chars)}"
+                own = (table, (row, row), (column, column)) if role == "table cell" else ()
+                place = Place(block, ROLES.index(role), *own)
+                put_line(lines, cell, (at, right + 9 * size, y), small, place)
+            y += leading * small / size
+
+    def contents() -> None:
+        nonlocal y
+        words, dotted = rng.choice([1, 2, 5]), rng.random() < 0.5
+        for _ in range(rng.randint(3, 45)):
+            x = put(rng.randint(1, words), left + rng.choice([0, 0, 0, 2]) * size, "contents") + size
+            number, place = f"{rng.randint(1, 900)}", Place(block, ROLES.index("contents"))
+            at = right - 0.55 * size * len(number)
+            if dotted and at > x + 2 * size:
+                put_line(lines, "." * int((at - x) / (0.3 * size) - 1), (x, at, y), size, place)
+            put_line(lines, number, (max(x, at), right + 3 * size, y), size, place)
+            y += leading
+
+    if rng.random() < 0.5:  # a running head, the page's number at its end
+        put(rng.randint(1, 5), left, "page header")
+        place, number = Place(block, ROLES.index("page number")), f"{rng.randint(1, 900)}"
+        put_line(lines, number, (right - 0.55 * size * len(number), right + size, y), size, place)
+        y += rng.uniform(1.5, 3.0) * leading
+    named, larger = rng.choice([0.0, 0.3, 0.8]), rng.choice([1.0, 1.0, 1.2]) * size
+    while y < foot and len(lines) < 330:
+        block += 1
+        if rng.random() < named:
+            y += rng.uniform(0.0, 1.0) * leading
+            put(rng.randint(1, 6), left, "heading 2", larger)
+            y, block = y + rng.uniform(1.0, 2.0) * leading, block + 1
+        [kind] = rng.choices(_KINDS, shares)
+        if kind == "text":
+            text(left, rng.randint(1, 8))
+        elif kind == "hung":
+            hung()
+        elif kind == "program":
+            program()
+        elif kind == "contents":
+            contents()
+        else:
+            columns("code" if kind == "printed" else "table cell")
+        y += rng.uniform(0.3, 1.0) * apart * leading
+    high = max(y + 4 * size, rng.uniform(0, 1.4) * width)
+    return LinePage(genre="explained", width_pt=width, height_pt=high, lines=tuple(lines))
