@@ -51,10 +51,8 @@ class StructureNetwork:
             near[:, rows] = self._linear("pair_geometry", pairs).transpose(2, 0, 1)
         for number, bias in enumerate(biases.reshape(self._layers, self._heads, count, count)):
             lines = self._block(f"blocks.{number}", lines, bias)
-        lines, near = (
-            self._normed("norm", lines)[: tokens.num_lines],
-            near[:, : tokens.num_lines, : tokens.num_lines],
-        )
+        kept = tokens.num_lines
+        lines, near = self._normed("norm", lines)[:kept], near[:, :kept, :kept]
         first, second = (
             self._linear("matches", lines).reshape(len(lines), 2, _PAIRS, -1).transpose(1, 2, 0, 3)
         )
