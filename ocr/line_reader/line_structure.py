@@ -2,7 +2,8 @@
 
 Every line comes exactly once, whatever the network says. Lines are ordered by what their pairs say, and half as much by
 what the pairs of their blocks say on average: so lists beside each other are not mixed, while a block that is none, as
-of the names above the speeches of a play, does not keep apart what comes by turns.
+of the names above the speeches of a play, does not keep apart what comes by turns. Long columns, whose ends are far
+apart, count in the same way.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,13 @@ Ints = npt.NDArray[np.int64]
 
 BEFORE, SAME_BLOCK, SAME_ROW, SAME_COLUMN = range(4)
 _SUREST = 8.0  # of logits: no single pair counts for more
-# Of lines so far apart, in type sizes, that share more than this of the narrower one's width the upper one comes first,
-# so surely: no page that is trained on has it otherwise.
+# A line stands above another from so much between their baselines, in type sizes, where they share more than this of
+# the narrower one's width. No page that is trained on has it read later: so sure is their order, whatever is said.
 _BELOW, _SHARED, _SURE = 0.8, 0.5, 4.0
 _PASSES = 3
-_OF_BLOCKS = 0.5  # how much what two blocks say of each other counts beside what two of their lines say
+# How much what two blocks say of each other counts beside what two of their lines say, and two strands: so many lines
+# or more, about as wide, that stand so close below each other, in type sizes.
+_OF_BLOCKS, _OF_STRANDS, _LONG, _CLOSE = 0.5, 1.0, 12, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +40,17 @@ class LineStructure:
     columns: Ints
 
 
-def structure_of(
-    roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int], cells: Ints | None = None
-) -> LineStructure:
-    """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells.
-
-    cells: [N, 2] the number of the printed grid that each line stands in and of its cell there, -1 outside; a grid is a
-    block, read cell by cell, and no table of the network's.
-    """
-    scores = _downward(pairs[BEFORE].clip(-_SUREST, _SUREST), places)
-    blocks = clustered(pairs[SAME_BLOCK])
-    cells = np.full((len(roles), 2), -1) if cells is None else cells
-    grids = cells[:, 0]
-    _, blocks = np.unique(np.where(grids < 0, blocks, len(blocks) + grids), return_inverse=True)
-    scores = scores + np.float32(_OF_BLOCKS) * _means(scores, blocks)[np.ix_(blocks, blocks)]
-    order = _ordered_by_cells(scores, cells) if (grids >= 0).any() else ordered(scores)
+def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int]) -> LineStructure:
+    """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells."""
+    before, blocks = pairs[BEFORE].clip(-_SUREST, _SUREST), clustered(pairs[SAME_BLOCK])
+    before, strands = _downward(before, places[: len(before)])
+    scores = before + np.float32(_OF_BLOCKS) * _means(before, blocks)[np.ix_(blocks, blocks)]
+    are_long = (np.bincount(strands) >= _LONG)[strands]
+    of_strands = _means(before, strands)[np.ix_(strands, strands)]
+    scores += np.float32(_OF_STRANDS) * np.where(are_long[:, None] & are_long, of_strands, 0)
+    order = ordered(scores)
     named = roles.argmax(1)
-    is_cell = np.isin(named, tabular) & (grids < 0)
+    is_cell = np.isin(named, tabular)
     rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))
     for block in set(blocks[is_cell].tolist()):
         [own] = np.nonzero((blocks == block) & is_cell)
@@ -64,14 +61,25 @@ def structure_of(
     return LineStructure(order=order, blocks=blocks, roles=named, rows=rows, columns=columns)
 
 
-def _downward(before: Floats, places: Floats) -> Floats:
-    """Returns what pairs say of their order: of one line above another that the upper one comes first."""
-    x0, x1, base, size = places[: len(before), :4].T
+def _downward(before: Floats, places: Floats) -> tuple[Floats, Ints]:
+    """Returns what pairs say of their order, of one line above another that the upper one comes first.
+
+    And [N] numbers of strands: of lines that stand close below each other, about as wide, with none between.
+    """
+    x0, x1, base, size = places[:, :4].T
     wide, shared = x1 - x0, np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
-    low = base - base[:, None] > _BELOW * np.minimum(size[:, None], size)
-    above = low & (shared > _SHARED * np.minimum(wide[:, None], wide))
-    least, most = np.where(above, _SURE, -_SUREST), np.where(above.T, -_SURE, _SUREST)
-    return before.clip(least, most)
+    down = (base - base[:, None]) / np.minimum(size[:, None], size)
+    above = (down > _BELOW) & (shared > _SHARED * np.minimum(wide[:, None], wide))
+    before = np.where(above, np.maximum(before, _SURE), before)
+    before = np.where(above.T, np.minimum(before, -_SURE), before)
+    down[~above | (shared < _SHARED * np.maximum(wide[:, None], wide))] = np.inf
+    numbers, below = np.arange(len(places)), down.argmin(1)
+    goes_on = (down[numbers, below] < _CLOSE) & (down.argmin(0)[below] == numbers)
+    strands = numbers.copy()
+    for number in np.argsort(base, kind="stable"):
+        if goes_on[number]:
+            strands[below[number]] = strands[number]
+    return before, np.unique(strands, return_inverse=True)[1]
 
 
 def _means(scores: Floats, groups: Ints) -> Floats:
@@ -79,18 +87,6 @@ def _means(scores: Floats, groups: Ints) -> Floats:
     member = np.eye(int(groups.max()) + 1, dtype=np.float32)[groups]
     sizes = member.sum(0)
     return (member.T @ scores @ member / np.outer(sizes, sizes)).astype(np.float32)
-
-
-def _ordered_by_cells(scores: Floats, cells: Ints) -> Ints:
-    """Returns the order in which a grid's lines follow each other, cell by cell."""
-    alone = np.arange(len(cells))
-    _, groups = np.unique(np.where(cells[:, 0] < 0, alone, len(cells) + cells[:, 0]), return_inverse=True)
-    found: list[Ints] = []
-    for group in ordered(_means(scores, groups)):
-        [own] = np.nonzero(groups == group)
-        own = own[ordered(scores[np.ix_(own, own)])]
-        found.append(own[np.argsort(cells[own, 1], kind="stable")])
-    return np.concatenate(found)
 
 
 def clustered(logits: Floats) -> Ints:

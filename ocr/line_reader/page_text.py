@@ -361,7 +361,7 @@ def _rows(
     rows: list[_Row] = []
     block = 0
     number_of = {id(read): number for number, read in enumerate(reads)}
-    units = in_reading_order(reads, size_px, level=[read.line for read in level], cells=cells, rules=rules)
+    units = in_reading_order(reads, size_px, level=[read.line for read in level], rules=rules)
     for at, unit in enumerate(units):
         label, table = _LABELS.get(unit.role, "text"), at if unit.role == ROLES[TABULAR[0]] else -1
         for own, places in zip(unit.rows, unit.cells, strict=True):

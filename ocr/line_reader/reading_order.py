@@ -40,15 +40,13 @@ def in_reading_order(
     size_px: tuple[float, float] | None = None,
     network: StructureNetwork | None = None,
     level: Sequence[TextLine] | None = None,
-    cells: Ints | None = None,
     rules: Sequence[Box] = (),
 ) -> list[Unit]:
     """Returns the lines in the order of reading.
 
     size_px: the page's width and height; None for one on which the lines leave as much room at the right and below as
     they do at the left and above. network: None for the one that ships. level: the lines as they would stand on a page
-    that lies level; None to find that. cells: of printed grids, as structure_of takes them. rules: the page's, in both
-    directions, as they would stand there; for networks that see them.
+    that lies level; None to find that. rules: the page's, in both directions, as they would stand there.
     """
     level = levelled([read.line for read in reads]) if level is None else level
     network = network or shipped()
@@ -59,10 +57,9 @@ def in_reading_order(
             np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32),
             [read.text for read in own],
             *(size_px or _size_around(lines)),
-            rules if network.sees_rules else (),
+            rules,
         )
-        logits = network.logits(tokens)
-        structure = structure_of(*logits, tokens.places, TABULAR, None if cells is None else cells[part])
+        structure = structure_of(*network.logits(tokens), tokens.places, TABULAR)
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]
             found.append(Unit(role, [[own[at] for at in row] for row in rows], places))

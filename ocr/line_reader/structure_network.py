@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ocr.line_reader.line_features import NUM_LETTERS, Floats, LineTokens, pair_geometry
+from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
 from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
@@ -24,15 +24,11 @@ _PAIRS = 4  # before, same block, same row, same column
 
 
 class StructureNetwork:
-    """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json.
-
-    sees_rules: whether it was trained with a page's rules among its lines.
-    """
+    """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
 
     def __init__(self, folder: Path) -> None:
         stored = stored_in(folder / WEIGHTS)
         self._weights = {name: expanded(name, stored) for name in stored if not name.endswith(CODED)}
-        self.sees_rules = len(self._weights["letters.weight"]) == NUM_LETTERS
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])
 

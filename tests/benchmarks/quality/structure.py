@@ -19,7 +19,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
@@ -72,7 +71,6 @@ def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> 
     scores: dict[str, Scores] = defaultdict(Scores)
     begun = time.process_time()
     for _, page in zip(range(count), pages, strict=False):
-        page = page if network.sees_rules else replace(page, rules=())
         said = decoded(page, *network.logits(tokens_of(page)))
         for group in (page.genre, "all"):
             scores[group].add(page, said)

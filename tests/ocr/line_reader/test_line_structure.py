@@ -33,24 +33,6 @@ def test_every_line_comes_exactly_once_whatever_the_network_says(seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_grids_lines_follow_each_other_cell_by_cell_whatever_the_network_says(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    pairs = rng.normal(0, 10, (4, 30, 30)).astype(np.float32)
-    pairs[0] -= pairs[0].T
-    pairs[1:] += pairs[1:].transpose(0, 2, 1)
-    cells = np.stack([rng.integers(-1, 2, 30), rng.integers(0, 5, 30)], 1)
-    roles, places = rng.normal(0, 1, (30, 5)).astype(np.float32), np.zeros((30, 5), np.float32)
-    said = structure_of(roles, pairs, places, (3, 4), cells)
-    assert sorted(said.order.tolist()) == list(range(30))
-    for grid in (0, 1):
-        [at] = np.nonzero(cells[said.order, 0] == grid)
-        assert at.tolist() == list(range(at[0], at[0] + len(at)))
-        assert (np.diff(cells[said.order[at], 1]) >= 0).all()
-        assert (said.rows[said.order[at]] < 0).all()
-        assert len(set(said.blocks[said.order[at]])) == 1
-
-
-@pytest.mark.parametrize("seed", range(20))
 def test_no_line_of_a_column_comes_before_one_above_it_where_the_network_says_little(seed: int) -> None:
     """Pairs say less than is sure of two lines, one of which stands above the other."""
     rng = np.random.default_rng(seed)

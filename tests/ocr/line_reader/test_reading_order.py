@@ -4,7 +4,6 @@ import numpy as np
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.reading_order import in_reading_order
-from ocr.line_reader.structure_network import shipped
 
 Place = tuple[str, int, int, int]
 _PROSE = (
@@ -134,16 +133,16 @@ def test_no_lines_have_no_order() -> None:
     assert in_reading_order([]) == []
 
 
-def test_a_network_that_has_not_learned_rules_is_not_shown_any() -> None:
-    """What ships reads the same lines alike, whatever rules stand between them."""
-    reads = [
-        ReadLine(
-            line=TextLine(left=50, right=300, baseline=np.full(250, 40.0 * n, np.float32), size=20.0),
-            text=f"line {n}",
-            confidence=1.0,
-        )
-        for n in range(1, 9)
-    ]
-    rules = [(40.0, 100.0, 320.0, 100.0), (30.0, 20.0, 30.0, 340.0)]
-    assert not shipped().sees_rules
-    assert in_reading_order(reads, (400, 400), rules=rules) == in_reading_order(reads, (400, 400))
+def test_boxes_of_a_form_are_read_one_after_the_other() -> None:
+    """Labels stand above what was filled in; without the rules between, lines in a row would follow each other."""
+    reads, rules = [], []
+    for box in range(6):
+        left, top = 40 + 320 * (box % 2), 100 + 80 * (box // 2)
+        rules += [(left, top, left + 320, top), (left, top + 80, left + 320, top + 80)]
+        rules += [(left, top, left, top + 80), (left + 320, top, left + 320, top + 80)]
+        for row, text in enumerate((f"{box + 1}. Name of the firm", f"Halberd and Finch {box}")):
+            base = np.full(200, top + 28.0 + 34 * row, np.float32)
+            line = TextLine(left=left + 12, right=left + 212, baseline=base, size=20.0)
+            reads.append(ReadLine(line=line, text=text, confidence=1.0))
+    found = in_reading_order(reads[::-1], (720, 900), rules=rules)
+    assert [read.text for unit in found for row in unit.rows for read in row] == [read.text for read in reads]
