@@ -67,9 +67,8 @@ def view(database: str, port: int, no_browser: bool, read_only: bool, config_pat
 
     given = () if config_path is None else read_passwords(sources.load(config_path, (), []).ingest)
     stop = Stop()
-    with stop_on_signals(
-        stop
-    ):  # uvicorn sends itself again what ended it, before the file with the token is gone
+    # uvicorn sends itself again what ended it, before the file with the token is gone.
+    with stop_on_signals(stop):
         serve(
             Settings(database=database, read_only=read_only, passwords=given),
             port=port,
