@@ -1,6 +1,5 @@
 """Runs tasks in processes of their own that may crash, hang or be killed, so that only the task is lost. Torch-free."""
 
-import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -127,9 +126,8 @@ class TaskPool:
             error, done = failure, None
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
-        # Killed from outside, for lack of memory perhaps: the file is not to blame.
-        was_killed = isinstance(error, ProcessExpired) and error.exitcode == -signal.SIGKILL
-        may_be_others = is_broken or was_killed
+        # Killed for lack of memory perhaps, or by the next task, of which the pool had not heard: that tells by trying.
+        may_be_others = is_broken or isinstance(error, ProcessExpired)
         # A pool that breaks before it completed any task does so whatever the job is.
         in_vain = may_be_others and (number < _ATTEMPTS or (is_broken and not self._is_fruitful))
         if in_vain and job.outer in self._pending:

@@ -6,6 +6,7 @@ of a second earlier. The tasks themselves are in pipeline.ingest.workers.worker.
 
 import pickle
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +54,7 @@ def timed(limit_s: float, slot: Slot | None, task: Callable[..., Result], *argum
         done = Timed(result=result, seconds=time.perf_counter() - began, start_s=start_s)
         return pickle.dumps(done, protocol=5)
     except Exception as error:
+        traceback.clear_frames(error.__traceback__)  # the pool keeps the error, and so what its frames hold
         raise plain(error) from None
 
 

@@ -47,12 +47,19 @@ def crash(*_) -> None:
 
 
 def killed_at_first(page, *arguments):
-    """Twice, and that of the deadly page always."""
-    for mark in (Path(page.path).with_suffix(suffix) for suffix in (".killed", ".again")):
+    """Twice, the second time as by a task after it, and that of the deadly page always."""
+    for suffix, fate in ((".killed", signal.SIGKILL), (".again", signal.SIGSEGV)):
+        mark = Path(page.path).with_suffix(suffix)
         if not mark.exists() or mark.stem == "deadly":
             mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), fate)
     return worker.render_task(page, *arguments)
+
+
+def eat(*_) -> None:
+    held = []
+    while True:
+        held.append(bytes(1 << 20))
 
 
 def layer_task_killed_at_first(ready, *arguments):
@@ -239,7 +246,7 @@ def test_idle_worker_that_is_killed_is_replaced(pool, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory limit is enforced on Linux")
-def test_memory_limit_costs_the_page_alone(tmp_path):
+def test_memory_limit_costs_the_page_alone(tmp_path, monkeypatch):
     Image.new("1", (14_000, 14_000), 1).save(tmp_path / "a.tif", compression="group4")
     big = Page(path=str(tmp_path / "a.tif"), sha256="", kind="image", page_index=0)
     document = pymupdf.open()
@@ -249,7 +256,10 @@ def test_memory_limit_costs_the_page_alone(tmp_path):
     settings = {**SETTINGS, "render": RenderSettings(dpi=120)}
     with WorkerPool(max_workers=1, memory_bytes=300 << 20, **settings) as small:
         errors = [small.render(item).result(timeout=WAIT_S) for item in (big, huge)]
-        assert [error.category for error in errors] == ["memory", "memory"]
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks, "render_task", eat)
+            errors.append(small.render(page()).result(timeout=WAIT_S))
+        assert [error.category for error in errors] == ["memory"] * 3
         assert isinstance(small.render(page()).result(timeout=WAIT_S), RenderedPage)
 
 
