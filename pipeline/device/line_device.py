@@ -44,7 +44,8 @@ class LineDevice:
         self._asked, self._visible = (folder, device, settings), visible
         self._starting = threading.Lock()
         self._process: BaseProcess | None = None
-        self._is_closed = self._has_ended = self._has_told = False
+        self._address = ""
+        self._is_closed = False
         self._loading: Future[Served] = Future()
 
     @property
@@ -52,33 +53,27 @@ class LineDevice:
         """Tells whether lines are read without a GPU as long as it is not ready, and where there is none."""
         return self._asked[1] == "auto"
 
-    def address_by_now(self) -> str:
-        """Starts the process if need be, and returns where it serves; "" as long as it does not. As address() else."""
-        self._begin()
-        return self.address() if self._loading.done() else ""
+    def wake(self) -> str:
+        """Starts the process if need be, and returns the path where it serves: there is one only while it does."""
+        with self._starting:
+            if self._process is None and not self._is_closed:
+                self._start()
+        return self._address
 
     def address(self) -> str:
-        """Starts the process if need be, and returns where it serves once it does; "" where lines are read without it,
-        as once the process has ended.
+        """Returns what wake() does, once the process serves; "" where lines are read without it.
 
         Raises: ConfigError, DeviceUnusableError for a GPU that was asked for and cannot be used; CheckpointError.
         """
-        self._begin()
-        if self._is_closed:
-            return ""
+        self.wake()
         try:
-            served = self._loading.result()
+            return "" if self._is_closed or not self._serves(self._loading.result()) else self._address
         except (ConfigError, CheckpointError):
             raise
-        except Exception as error:
+        except Exception:
             if self._asked[1] == "cuda":
                 raise
-            self._tell(f"a GPU cannot be used, so lines are read without it: {error}")
             return ""
-        if self._has_ended or (served.device != "cuda" and self._asked[1] != "cpu"):
-            return ""
-        self.served = served
-        return self._address
 
     def close(self) -> None:
         """Ends the process. Closing twice is harmless."""
@@ -94,10 +89,8 @@ class LineDevice:
         self._process.join(_END_S)
         self._home.cleanup()
 
-    def _begin(self) -> None:
-        with self._starting:
-            if self._process is None and not self._is_closed:
-                self._start()
+    def _serves(self, served: Served) -> bool:
+        return served.device == "cuda" or self._asked[1] == "cpu"
 
     def _start(self) -> None:
         folder, device, settings = self._asked
@@ -105,7 +98,7 @@ class LineDevice:
         self._address = f"{self._home.name}/lines"
         self._run, other = multiprocessing.Pipe()
         with socket.socket(socket.AF_UNIX) as listener, other:
-            listener.bind(self._address)
+            listener.bind(f"{self._address}.starting")
             listener.listen(_BACKLOG)
             level = LOGGER.getEffectiveLevel()
             arguments = self._visible, listener, other, str(folder), device, settings, level
@@ -129,17 +122,26 @@ class LineDevice:
                     self.stats = message
                 elif isinstance(message, Served):
                     meter = closing.enter_context(GpuMeter(message.gpu)) if message.gpu else None
+                    if self._serves(message):
+                        self.served = message
+                        os.rename(f"{self._address}.starting", self._address)
                     self._loading.set_result(message)
                 elif not self._loading.done():
-                    self._loading.set_exception(message)
+                    self._fail(message)
         self.gpu = None if meter is None else meter.reading()
+        with suppress(OSError):  # where it never served, and where all is closed
+            os.unlink(self._address)
         process.join(_END_S)
-        self._has_ended = True
         how = f"the process with the line reader on a GPU ended ({death(process.exitcode)})"
         if not self._loading.done():
-            self._loading.set_exception(DeviceUnusableError(how))
+            self._fail(DeviceUnusableError(how))
         elif self.served is not None and not self._is_closed:
-            self._tell(f"{how}; lines are read without it from here on")
+            LOGGER.warning("%s; lines are read without it from here on", how)
+
+    def _fail(self, error: Exception) -> None:
+        self._loading.set_exception(error)
+        if self._asked[1] != "cuda" and not self._is_closed:
+            LOGGER.warning("a GPU cannot be used, so lines are read without it: %s", error)
 
     def _received(self) -> Any:
         """Returns the next message, None once the process is gone."""
@@ -147,11 +149,6 @@ class LineDevice:
             return self._run.recv()
         except (EOFError, OSError):
             return None
-
-    def _tell(self, message: str) -> None:
-        if not self._has_told:
-            self._has_told = True
-            LOGGER.warning(message)
 
 
 def _serve(visible: str, *arguments: Any) -> None:

@@ -117,18 +117,18 @@ class LineReaders(TaskPool):
         The future raises WorkersError where no process can be started.
         """
         failed = partial(_failed, rendered.page, rendered.seconds)
-        return self._begin("read_lines", rendered, failed, self._address())
+        return self._begin("read_lines", rendered, failed, self._addresses())
 
-    def _address(self) -> str:
-        """Returns where the networks of the next page are served, on all GPUs in turn; "" while they are on none."""
+    def _addresses(self) -> Sequence[str]:
+        """Returns where the networks of the next page may be served by the time it is read: first one GPU in turn."""
         self._num_asked += 1
         awake = [
-            device
+            device.wake()
             for number, device in enumerate(self.devices, 1)
             if not device.is_optional or self._num_asked > number * _FEW_PAGES
         ]
-        served = [address for device in awake if (address := device.address_by_now())]
-        return served[self._num_asked % len(served)] if served else ""
+        first = self._num_asked % max(1, len(awake))
+        return awake[first:] + awake[:first]
 
     def words(self, rendered: RenderedPage) -> Future[SeenWords]:
         """Returns the future of the words seen on a page, none where that fails. rendered: with its ink.
@@ -155,12 +155,12 @@ class LineReaders(TaskPool):
         name: str,
         value: RenderedPage | tuple[FontSample, ...],
         failed: Callable[[BaseException], Result],
-        address: str = "",
+        addresses: Sequence[str] = (),
     ) -> Future[Result]:
         """Begins to run a function of pipeline.stages.read_lines, of this name, in a process."""
         self._is_started = True
         shared = (share if self.arena is None else self.arena.share)(value)
-        future = self._submit(run_task, (name, shared, address), _LIMIT_S, failed, None, self.meter)
+        future = self._submit(run_task, (name, shared, addresses), _LIMIT_S, failed, None, self.meter)
         # The pixels must stay where they are until they are read.
         future.add_done_callback(lambda _, kept=value: self._has_read.set())  # type: ignore[misc]
         return future
@@ -227,11 +227,16 @@ def _begin_process(folder: str, memory_bytes: int | None, niceness: int, address
     limit_process(memory_bytes)
 
 
-def run_task(name: str, shared: Shared, address: str) -> Any:
-    """Returns what a function of pipeline.stages.read_lines makes of a value. address: of the networks, or ""."""
+def run_task(name: str, shared: Shared, addresses: Sequence[str]) -> Any:
+    """Returns what a function of pipeline.stages.read_lines makes of a value.
+
+    addresses: where the networks may be served. That is looked at only now, as hundreds of pages may have waited here
+    since before a GPU was ready.
+    """
     from pipeline.stages import read_lines
 
-    return getattr(read_lines, name)(shared.open(), _loaded(address or _ADDRESS[0]))
+    address = next(filter(os.path.exists, addresses), _ADDRESS[0])
+    return getattr(read_lines, name)(shared.open(), _loaded(address))
 
 
 @functools.cache

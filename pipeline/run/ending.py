@@ -52,7 +52,9 @@ def figures(models: Models) -> ModelFigures:
     first, lines = models.first, () if models.lines is None else models.lines.devices
     line_stats = merged(device.stats for device in lines if device.stats)
     gpus = [first.gpu] if first.gpu else [device.gpu for device in lines if device.gpu]
-    served = [device.served for device in lines if device.served is not None]
+    # One that was ready when the last page had been read served none; one that died did, and tells nothing of it.
+    used = [device for device in lines if not device.stats or any(its.units for its in device.stats.values())]
+    served = [device.served for device in used if device.served is not None]
     names = Counter(one.name for one in served)
     return ModelFigures(
         load_s=first.load_s or max((one.load_s for one in served), default=0.0),

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from pipeline.device.line_device import LineDevice
 from pipeline.device.line_readers import LineReaders
 from pipeline.device.startup import loading
 from pipeline.errors import ConfigError
+from pipeline.ingest.workers.shared_memory import share
+from pipeline.stages import read_lines
 from pipeline.types import PageResult, RenderedPage
 from tests.pipeline.runs import WAIT_S
 from tests.pipeline.stages.test_read_lines import LETTER, rendered
@@ -114,13 +118,13 @@ def test_pages_go_to_all_devices_in_turn_and_to_the_others_once_one_has_died(
     expected = _text(readers.read(page))
     for device in devices:
         device._loading.result(WAIT_S)
-    assert {readers._address() for _ in range(4)} == {device.address() for device in devices}
+    assert {readers._addresses()[0] for _ in range(4)} == {device.address() for device in devices}
     during = [readers.read(page) for _ in range(4)]
     assert devices[0]._process is not None
     devices[0]._process.kill()
     assert {_text(reading) for reading in during} == {expected}
     devices[0]._listening.join(WAIT_S)
-    assert {readers._address() for _ in range(4)} == {devices[1].address()}
+    assert [address for address in readers._addresses() if Path(address).exists()] == [devices[1].address()]
     assert _text(readers.read(page)) == expected
     readers.close()
     assert devices[1].stats is not None
@@ -128,14 +132,27 @@ def test_pages_go_to_all_devices_in_turn_and_to_the_others_once_one_has_died(
     assert "lines are read without it from here on" in caplog.text
 
 
+def test_where_a_page_is_read_is_looked_at_when_its_turn_comes(
+    page: RenderedPage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Hundreds of pages may have waited since before a GPU was ready."""
+    monkeypatch.setattr(line_readers, "_loaded", lambda address: address)
+    monkeypatch.setattr(line_readers, "_ADDRESS", ["by itself"])
+    monkeypatch.setattr(read_lines, "read_lines", lambda page, reader: reader)
+    first, second = tmp_path / "first", tmp_path / "second"
+    waiting = partial(line_readers.run_task, "read_lines", share(page), [str(first), str(second)])
+    assert waiting() == "by itself"
+    second.touch()
+    assert waiting() == str(second)
+
+
 def test_each_further_gpu_is_woken_by_further_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_readers, "_FEW_PAGES", 2)
     woken = []
-    monkeypatch.setattr(LineDevice, "address_by_now", lambda self: woken.append(self._visible) or "")
+    monkeypatch.setattr(LineDevice, "wake", lambda self: woken.append(self._visible) or self._visible)
     devices = [LineDevice(FOLDER, "auto", GraphSettings(), str(number)) for number in range(2)]
     readers = LineReaders(FOLDER, 1, None, devices=devices)
-    assert [readers._address() for _ in range(5)] == [""] * 5
-    assert woken == ["0", "0", "0", "1"]
+    assert [readers._addresses() for _ in range(6)] == [[], [], ["0"], ["0"], ["1", "0"], ["0", "1"]]
     readers.close()
 
 
