@@ -3,7 +3,7 @@
 Every line comes exactly once, whatever the network says. Lines are ordered by what their pairs say, and half as much by
 what the pairs of their blocks say on average: so lists beside each other are not mixed, while a block that is none, as
 of the names above the speeches of a play, does not keep apart what comes by turns. Long columns, whose ends are far
-apart, count in the same way.
+apart, count in the same way where they are of different blocks.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,8 @@ BEFORE, SAME_BLOCK, SAME_ROW, SAME_COLUMN = range(4)
 _SUREST = 8.0  # of logits: no single pair counts for more
 # A line stands above another from so much between their baselines, in type sizes, where they share more than this of
 # the narrower one's width. No page that is trained on has it read later: so sure is their order, whatever is said.
-_BELOW, _SHARED, _SURE = 0.8, 0.5, 4.0
+# Lines beside each other have baselines less than this apart, and share no more.
+_BELOW, _SHARED, _LEVEL, _SURE = 0.8, 0.5, 0.3, 4.0
 _PASSES = 3
 # How much what two blocks say of each other counts beside what two of their lines say, and two strands: so many lines
 # or more, about as wide, that stand so close below each other, in type sizes.
@@ -43,11 +44,12 @@ class LineStructure:
 def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence[int]) -> LineStructure:
     """Returns the structure. roles: [N, R], pairs: [4, N, N], logits. places: LineTokens'. tabular: roles of cells."""
     before, blocks = pairs[BEFORE].clip(-_SUREST, _SUREST), clustered(pairs[SAME_BLOCK])
-    before, strands = _downward(before, places[: len(before)])
+    is_one = blocks[:, None] == blocks
+    before, strands = _surely(before, places[: len(before)], is_one)
     scores = before + np.float32(_OF_BLOCKS) * _means(before, blocks)[np.ix_(blocks, blocks)]
     are_long = (np.bincount(strands) >= _LONG)[strands]
     of_strands = _means(before, strands)[np.ix_(strands, strands)]
-    scores += np.float32(_OF_STRANDS) * np.where(are_long[:, None] & are_long, of_strands, 0)
+    scores += np.float32(_OF_STRANDS) * np.where(are_long[:, None] & are_long & ~is_one, of_strands, 0)
     order = ordered(scores)
     named = roles.argmax(1)
     is_cell = np.isin(named, tabular)
@@ -61,17 +63,20 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
     return LineStructure(order=order, blocks=blocks, roles=named, rows=rows, columns=columns)
 
 
-def _downward(before: Floats, places: Floats) -> tuple[Floats, Ints]:
+def _surely(before: Floats, places: Floats, is_one: npt.NDArray[np.bool_]) -> tuple[Floats, Ints]:
     """Returns what pairs say of their order, of one line above another that the upper one comes first.
 
-    And [N] numbers of strands: of lines that stand close below each other, about as wide, with none between.
+    And of one beside another of its block, that the left one does. is_one: [N, N], pairs of one block. And [N] numbers
+    of strands: of lines that stand close below each other, about as wide, with none between.
     """
     x0, x1, base, size = places[:, :4].T
     wide, shared = x1 - x0, np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
-    down = (base - base[:, None]) / np.minimum(size[:, None], size)
+    small = np.minimum(size[:, None], size)
+    down = (base - base[:, None]) / small
     above = (down > _BELOW) & (shared > _SHARED * np.minimum(wide[:, None], wide))
-    before = np.where(above, np.maximum(before, _SURE), before)
-    before = np.where(above.T, np.minimum(before, -_SURE), before)
+    beside = is_one & (abs(down) < _LEVEL) & (shared < _LEVEL * small) & (x0[:, None] < x0)
+    before = np.where(above | beside, np.maximum(before, _SURE), before)
+    before = np.where((above | beside).T, np.minimum(before, -_SURE), before)
     down[~above | (shared < _SHARED * np.maximum(wide[:, None], wide))] = np.inf
     numbers, below = np.arange(len(places)), down.argmin(1)
     goes_on = (down[numbers, below] < _CLOSE) & (down.argmin(0)[below] == numbers)
