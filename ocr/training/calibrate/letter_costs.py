@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ocr.line_reader.language import LETTERS, MOST, STEPS_A_BIT, sequences
+from ocr.training.corpus.extract import spelled_words
 from ocr.training.corpus.packages import download
 
 _LISTS = (
@@ -46,9 +47,7 @@ def _words(root: Path) -> Iterator[str]:
         if path.is_file() and not path.is_symlink():
             yield from path.read_text(encoding="utf-8", errors="replace").split()
     for path in sorted(root.rglob("*.dic")):
-        text = path.read_bytes()
-        encoding = path.with_suffix(".aff").read_bytes().partition(b"SET ")[2].split()[0].decode()
-        yield from (line.partition("/")[0] for line in text.decode(encoding, "replace").splitlines()[1:])
+        yield from spelled_words(path)
 
 
 def main() -> None:

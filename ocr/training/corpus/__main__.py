@@ -24,10 +24,11 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ocr.line_reader.reading import LineReader
 from ocr.model_files.locate import LINES, SHIPPED, find_directory
-from ocr.training.corpus.font_files import build_fonts, build_hands, load_table
+from ocr.training.corpus.font_files import build_family, build_hands, load_table
 from ocr.training.corpus.packages import CorpusError, Package, fetch
 from ocr.training.corpus.pdfs import build_pdfs, load_packages
 from ocr.training.corpus.photographs import build_pictures, load_sources
@@ -63,41 +64,34 @@ def build(options: argparse.Namespace) -> Facts:
 
 
 def _fonts(options: argparse.Namespace, out: Path) -> Facts:
-    folder = out / "fonts"
     table = load_table(HERE / "fonts.yaml")
-    packages = fetch([name for entry in table for name in _names(entry["packages"])], options.cache)
-    index = build_fonts(table, packages, folder)
-    _write(folder / "index.json", index)
-    return {"families": len(index), "bytes": _size(folder), "packages": _described(packages)}
+    packages = fetch([name for entry in table for name in entry["packages"]], options.cache)
+    index = [build_family(entry, packages, out / "fonts") for entry in table]
+    return {"families": len(index), **_indexed(index, out / "fonts", packages)}
 
 
 def _text(options: argparse.Namespace, out: Path) -> Facts:
-    folder = out / "text"
     plan = load_plan(HERE / "texts.yaml")
     packages = fetch([name for source in plan.sources for name in source.packages], options.cache)
-    categories = build_texts(plan, packages, folder)
-    return {"categories": categories, "bytes": _size(folder), "packages": _described(packages)}
+    categories = build_texts(plan, packages, out / "text")
+    return {"categories": categories, "bytes": _size(out / "text"), "packages": _described(packages)}
 
 
 def _pdfs(options: argparse.Namespace, out: Path) -> Facts:
-    folder = out / "pdfs"
     looked_at = load_packages(HERE / "pdfs.yaml")
     packages = fetch(looked_at, options.cache)
-    index = build_pdfs(packages, looked_at, vocabulary(out / "text"), folder, budget_bytes=PDF_BYTES)
-    _write(folder / "index.json", index)
-    used = {str(entry["package"]) for entry in index}
-    described = _described({name: package for name, package in packages.items() if name in used})
-    pages = sum(len(_names(entry["pages"])) for entry in index)
-    return {"documents": len(index), "pages": pages, "bytes": _size(folder), "packages": described}
+    words, folder = vocabulary(out / "text"), out / "pdfs"
+    index = build_pdfs(packages, looked_at, words, folder, budget_bytes=PDF_BYTES)
+    used = {entry["package"] for entry in index}
+    facts = _indexed(index, folder, {name: found for name, found in packages.items() if name in used})
+    return {"documents": len(index), "pages": sum(len(entry["pages"]) for entry in index), **facts}
 
 
 def _pictures(options: argparse.Namespace, out: Path) -> Facts:
-    folder = out / "pictures"
     sources = load_sources(HERE / "pictures.yaml")
     packages = fetch([source.package for source in sources], options.cache)
-    index = build_pictures(sources, packages, folder, budget_bytes=PICTURE_BYTES)
-    _write(folder / "index.json", index)
-    return {"pictures": len(index), "bytes": _size(folder), "packages": _described(packages)}
+    index = build_pictures(sources, packages, out / "pictures", budget_bytes=PICTURE_BYTES)
+    return {"pictures": len(index), **_indexed(index, out / "pictures", packages)}
 
 
 def _business(options: argparse.Namespace, out: Path) -> Facts:
@@ -146,9 +140,10 @@ def vocabulary(texts: Path) -> frozenset[str]:
     return frozenset(word for word, count in counts.items() if count > 1)
 
 
-def _names(value: object) -> list[str]:
-    assert isinstance(value, list)
-    return value
+def _indexed(index: list[Any], folder: Path, packages: dict[str, Package]) -> Facts:
+    """Writes a part's index; returns what the manifest says of the part."""
+    _write(folder / "index.json", index)
+    return {"bytes": _size(folder), "packages": _described(packages)}
 
 
 def _described(packages: dict[str, Package]) -> dict[str, dict[str, str]]:

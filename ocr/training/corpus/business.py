@@ -6,20 +6,13 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+import yaml
 from faker import Faker
 
-LOCALES = (
-    "cs_CZ", "da_DK", "de_AT", "de_CH", "de_DE", "en_AU", "en_CA", "en_GB", "en_IE", "en_IN", "en_NZ", "en_US",
-    "es_AR", "es_ES", "es_MX", "et_EE", "fi_FI", "fr_BE", "fr_CA", "fr_CH", "fr_FR", "hr_HR", "hu_HU", "id_ID",
-    "it_IT", "lt_LT", "lv_LV", "nl_BE", "nl_NL", "no_NO", "pl_PL", "pt_BR", "pt_PT", "ro_RO", "sk_SK", "sl_SI",
-    "sv_SE", "tr_TR",
-)  # fmt: skip
+_TABLE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 PARAGRAPHS = 9000
 _SEED = 20261
-_POINTS = {"en": ",.", "de_CH": "’.", "fr": " ,", "pl": " ,", "cs": " ,", "sv": " ,", "no": " ,", "fi": " ,"}
 _DAYS = datetime(1936, 1, 1), datetime(2035, 1, 1)
-_SIGNS = ("€", "$", "£", "EUR ", "CHF ", "USD ", "kr ", "Kč ", "zł ", "R$ ", "")
-_DATES = ("%d.%m.%Y", "%d/%m/%Y", "%Y-%m-%d", "%m/%d/%Y", "%d.%m.%y", "%d %b %Y", "%B %d, %Y", "%d-%m-%Y")
 
 
 class LocaleWriter:
@@ -28,12 +21,12 @@ class LocaleWriter:
     def __init__(self, locale: str, rng: random.Random) -> None:
         self._fake, self._rng = Faker(locale), rng
         self._fake.seed_instance(rng.getrandbits(64))
-        self._points = _POINTS.get(locale) or _POINTS.get(locale[:2], ".,")
+        self._points = _TABLE["points"].get(locale) or _TABLE["points"].get(locale[:2], ".,")
 
     def amount(self, most: int = 6) -> str:
         """Returns an amount of money with the locale's marks, sometimes with its currency."""
         whole, cents = self._rng.randrange(10 ** self._rng.randint(1, most)), self._rng.randrange(100)
-        sign = self._rng.choice(_SIGNS)
+        sign: str = self._rng.choice(_TABLE["signs"])
         number = f"{whole:,}".replace(",", self._points[0]) + f"{self._points[1]}{cents:02}"
         if sign in ("€", "Kč ", "zł ", "kr ") and self._rng.random() < 0.7:
             return f"{number} {sign.strip()}"
@@ -43,14 +36,11 @@ class LocaleWriter:
         """Returns a date or a moment."""
         day = self._fake.date_time_between_dates(*_DAYS)
         clock = day.strftime(self._rng.choice((" %H:%M", " %H.%M", " %H:%M:%S")))
-        return str(day.strftime(self._rng.choice(_DATES)) + (clock if self._rng.random() < 0.2 else ""))
+        date = day.strftime(self._rng.choice(_TABLE["dates"]))
+        return str(date + clock if self._rng.random() < 0.2 else date)
 
     def code(self) -> str:
         """Returns a number of an account, a parcel, an article or a contract."""
-        masks = (
-            "??-####", "#####/##", "#######", "?##.###.##", "####-####-####", "?? ### ###", "##-##-##", "#-###-#####-#",
-            "Nr. ####", "No. #####", "???#####", "(###) ###-####", "+## ## ### ## ##", "##.###.###/####-##",
-        )  # fmt: skip
         draw, fake = self._rng.random(), self._fake
         if draw < 0.15:
             return str(fake.iban())
@@ -58,7 +48,7 @@ class LocaleWriter:
             return str(fake.ean13())
         if draw < 0.3:
             return str(fake.phone_number())
-        return str(fake.bothify(self._rng.choice(masks)).upper())
+        return str(fake.bothify(self._rng.choice(_TABLE["codes"])).upper())
 
     def paragraph(self) -> str:
         """Returns one paragraph of a kind drawn at random."""
@@ -110,7 +100,7 @@ class LocaleWriter:
 def paragraphs(count: int, characters: str, seed: int = _SEED) -> list[str]:
     """Returns paragraphs all of whose characters are known. characters: without the space."""
     rng, known = random.Random(seed), {*characters, " "}
-    writers = [LocaleWriter(locale, rng) for locale in LOCALES]
+    writers = [LocaleWriter(locale, rng) for locale in _TABLE["locales"]]
     found: list[str] = []
     while len(found) < count:
         made = rng.choice(writers).paragraph()

@@ -2,14 +2,22 @@
 
 import gzip
 import os
+import random
 import re
 import struct
 import subprocess
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from ocr.training.corpus.markup import code_blocks, html_paragraphs, plain_paragraphs
 from ocr.training.corpus.packages import CorpusError
+
+_DRAWN, _ROW, _CAPITALS = (
+    24_000,
+    12,
+    0.15,
+)  # words of a dictionary, how many a row has, share of rows in capitals
 
 
 def read_text(path: Path) -> str:
@@ -71,7 +79,7 @@ def _originals(path: Path) -> list[str]:
 def _message(text: str) -> list[str]:
     """Returns the lines of a message without context and markup; none if it has placeholders."""
     text = text.split("\x04")[-1].split("\x00")[0]
-    if re.search(r"[%$]\d?[a-z]|\$\(|[{}]|^[a-z_ ]+\^", text):
+    if re.search(r"[%$]\d?[a-z]|\$\(|[{}]|[_~]\w|^[a-z_ ]+\^", text):
         return []
     return [line.strip() for line in re.sub(r"<[^<>]*>", "", text).splitlines()]
 
@@ -99,6 +107,24 @@ def _backticks(path: Path) -> list[str]:
     return [text for text in re.findall(r"`\s*([^`]+)`", read_text(path)) if "<" not in text]
 
 
+def spelled_words(path: Path) -> list[str]:
+    """Returns the words of a spelling dictionary (.dic), whose encoding the .aff beside it names."""
+    encoding = path.with_suffix(".aff").read_bytes().partition(b"SET ")[2].split()[0].decode()
+    lines = path.read_bytes().decode(encoding, "replace").splitlines()[1:]
+    return [re.split(r"/|\s", line, maxsplit=1)[0] for line in lines]
+
+
+def _words(path: Path) -> list[str]:
+    """Returns rows of a dictionary's words: every letter stands in about as many of them as any other."""
+    words, rng = spelled_words(path), random.Random(path.name)
+    counts = Counter("".join(words))
+    drawn = rng.choices(
+        words, [1 / min(map(counts.__getitem__, word), default=1e9) for word in words], k=_DRAWN
+    )
+    rows = (" ".join(drawn[start : start + _ROW]) for start in range(0, _DRAWN, _ROW))
+    return [row.upper() if rng.random() < _CAPITALS else row for row in rows]
+
+
 def _code(path: Path) -> list[str]:
     return code_blocks(read_text(path))
 
@@ -113,11 +139,12 @@ READERS: dict[str, Callable[[Path], list[str]]] = {
     "originals": _originals,
     "backticks": _backticks,
     "code": _code,
+    "words": _words,
 }
 """The kinds of a source in texts.yaml."""
 
 
-def files(root: Path, patterns: list[str]) -> Iterator[Path]:
+def files(root: Path, patterns: Sequence[str]) -> Iterator[Path]:
     """Yields the regular files under `root` that match one of the glob patterns, sorted, each once."""
     seen: set[Path] = set()
     for pattern in patterns:

@@ -9,8 +9,9 @@ import math
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import yaml
@@ -128,9 +129,12 @@ GREEK = "".join(chr(code) for code in (*range(0x391, 0x3A2), *range(0x3A3, 0x3AA
 CURRENCY_AND_MATHS = "€£¥±×÷≤≥≠≈∞√∑∫∂→←↔⇒∈°µ−∆∏⋅"
 PUNCTUATION = "‐‑‒–—―‘’‚‛“”„‟†‡•…‰′″‹›⁄™©®§¶«»"
 LIGATURES = "ﬀﬁﬂﬃﬄ"
-RARE = "\u00adŢţĈĉĔĕĜĝĤĥĨĩĬĭĲĳĴĵĸĿŀŉŊŋŎŏŜŝŦŧŨũŬŭŴŵŶŷſ"
+RARE = "\u00adŢţĔĕĬĭĲĳĸĿŀŉŊŋŎŏŦŧſ"
 LATIN = "".join(chr(code) for code in (*range(0x20, 0x7F), *range(0xA0, 0x180)) if chr(code) not in RARE)
-REQUIRED = LATIN + PUNCTUATION + CURRENCY_AND_MATHS + GREEK + LIGATURES + "ȘșȚț"
+WELSH_AND_VIETNAMESE = "ƠơƯư" + "".join(
+    chr(code) for code in (*range(0x1E80, 0x1E86), *range(0x1EA0, 0x1EFA))
+)
+REQUIRED = LATIN + PUNCTUATION + CURRENCY_AND_MATHS + GREEK + LIGATURES + "ȘșȚț" + WELSH_AND_VIETNAMESE
 """What a page may hold: Latin with accents, punctuation, currency, common maths, Greek letters, ligatures."""
 
 
@@ -138,12 +142,12 @@ UNKNOWN_TABLES = ("FFTM", "PfEd", "TeX ", "BDF ", "TTFA", "Silf", "Sill", "Glat"
 """Tables of font editors and of Graphite, which the subsetter cannot cut."""
 
 
-def load_table(path: Path) -> list[dict[str, object]]:
+def load_table(path: Path) -> list[dict[str, Any]]:
     """Returns the families of a YAML table: family, class, packages, files by style, perhaps dots.
 
     Raises CorpusError for a class or style that is not known.
     """
-    families: list[dict[str, object]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    families: list[dict[str, Any]] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for entry in families:
         files = entry["files"]
         if entry["class"] not in CLASSES or not isinstance(files, dict) or not set(files) <= set(STYLES):
@@ -192,30 +196,18 @@ def draws(path: Path, character: str = "A") -> bool:
         return bool(min(page.get_pixmap(colorspace=pymupdf.csGRAY).samples) < 128)
 
 
-def build_fonts(
-    table: Sequence[Mapping[str, object]], packages: Mapping[str, Package], out: Path
-) -> list[dict[str, object]]:
-    """Writes the subset files; returns the index entries, one a family.
+def build_family(entry: Mapping[str, Any], packages: Mapping[str, Package], out: Path) -> dict[str, Any]:
+    """Writes the subset files of a family; returns its index entry.
 
     Raises CorpusError when a named file is not in its package or does not draw.
     """
-    return [_build_family(entry, packages, out) for entry in table]
-
-
-def _build_family(
-    entry: Mapping[str, object], packages: Mapping[str, Package], out: Path
-) -> dict[str, object]:
     names, files = entry["packages"], entry["files"]
-    assert isinstance(names, list)
-    assert isinstance(files, dict)
     styles: dict[str, str] = {}
     for style, file_name in files.items():
         data = _find(file_name, (packages[name] for name in names)).read_bytes()
         name = file_name.replace(" ", "")
-        dots = entry.get(
-            "dots"
-        )  # of a printer that prints them: the pixels of a line, and a dot's radius in them
-        if isinstance(dots, dict):
+        # Dots are of a printer that prints them: the pixels of a line, and a dot's radius in them.
+        if dots := entry.get("dots"):
             height_px, radius = int(dots["height_px"]), float(dots["radius"])
             small = dotted(data, REQUIRED, height_px=height_px, radius=radius)
             name = f"{Path(name).stem}-{height_px}-{radius * 100:.0f}.ttf"
@@ -233,7 +225,14 @@ def _build_family(
         "package": " ".join(names),
         "licence": "; ".join(licences),
         "styles": styles,
+        "lacks": lacking(out / styles["regular"]),
     }
+
+
+def lacking(path: Path) -> str:
+    """Returns the letters of pages that a font file does not have."""
+    known = TTFont(path).getBestCmap()
+    return "".join(c for c in REQUIRED if c.isalpha() and ord(c) not in known)
 
 
 def _find(file_name: str, packages: Iterable[Package]) -> Path:

@@ -4,23 +4,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
+from pathlib import Path
 
-_BLOCKS = frozenset((
-    "p", "para", "simpara", "li", "dd", "dt", "td", "th", "h1", "h2", "h3", "h4", "h5", "h6", "title",
-    "blockquote", "div", "section", "article", "body", "desc", "item", "listitem", "entry", "caption",
-    "figcaption", "tr", "table", "ul", "ol", "dl", "br", "hr", "term", "note", "sect1", "sect2",
-    "sect3", "center", "steps", "list", "terms", "info", "page", "screen", "programlisting", "pre",
-))  # fmt: skip
-_SKIPPED = frozenset((
-    "script", "style", "nav", "pre", "head", "footer", "screen", "programlisting", "svg", "math",
-    "form", "select", "button", "textarea", "info", "header", "links", "indexterm", "remark",
-))  # fmt: skip
+import yaml
+
+_TABLE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_BLOCKS, _SKIPPED, _ENGLISH = (frozenset(_TABLE[name]) for name in ("blocks", "skipped", "english"))
 _LETTER = re.compile(r"[^\W\d_]")
 _FOREIGN = re.compile(
     "[\u0400-\u1dff\u2c00-\ud7ff\uf900-\ufaff\ufe00-\U0010ffff\ufffd\ue000-\uf8ff\x00-\x08]"
-)
-_ENGLISH = frozenset(
-    ["the", "and", "this", "which", "from", "with", "you", "your", "each", "should", "have", "must", "their"]
 )
 
 

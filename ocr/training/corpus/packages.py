@@ -18,27 +18,8 @@ EXCLUDED, EXCLUDED_FAMILIES = frozenset(_TABLE["packages"]), tuple(_TABLE["begin
 Their documents never enter training, neither as text nor as pages.
 """
 
-_KNOWN_LICENCES = (
-    ("SIL Open Font License", "OFL-1.1"),
-    ("SIL OPEN FONT LICENSE", "OFL-1.1"),
-    ("GUST Font License", "GUST Font License"),
-    ("Apache License", "Apache-2.0"),
-    ("Bitstream Vera", "Bitstream-Vera"),
-    ("LaTeX Project Public License", "LPPL"),
-    ("GNU Free Documentation License", "GFDL"),
-    ("GNU Affero", "AGPL"),
-    ("GNU Lesser", "LGPL"),
-    ("GNU General Public License", "GPL"),
-    ("GNU GPL", "GPL"),
-    ("Creative Commons Attribution-Share", "CC-BY-SA"),
-    ("public domain", "public-domain"),
-    ("Public Domain", "public-domain"),
-    ("Permission is hereby granted, free of charge", "MIT"),
-    ("Redistribution and use in source and binary forms", "BSD"),
-    (
-        "Permission is granted to make and distribute verbatim copies",
-        "verbatim and modified copies permitted",
-    ),
+_KNOWN_LICENCES: dict[str, str] = yaml.safe_load(
+    Path(__file__).with_name("licences.yaml").read_text(encoding="utf-8")
 )
 
 
@@ -101,7 +82,7 @@ def licence(copyright_text: str) -> str:
         if names:
             return ", ".join(list(names)[:8])
     flat = " ".join(copyright_text.split())
-    found = dict.fromkeys(short for phrase, short in _KNOWN_LICENCES if phrase in flat)
+    found = dict.fromkeys(short for phrase, short in _KNOWN_LICENCES.items() if phrase in flat)
     return ", ".join(found) or "see the package's copyright file"
 
 

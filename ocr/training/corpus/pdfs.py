@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import yaml
@@ -80,7 +81,7 @@ def build_pdfs(
     out: Path,
     *,
     budget_bytes: int,
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     """Writes trimmed documents under out/train and out/valid until the budget is full; returns the index entries.
 
     Packages take turns (large ones several a round), so that a small budget still has many sources. Page indices refer
@@ -91,7 +92,7 @@ def build_pdfs(
         stream = _candidates(package, looked_at[name], vocabulary)
         streams += [stream] * (1 + looked_at[name] // 50)
     random.Random(_SEED).shuffle(streams)
-    index: list[dict[str, object]] = []
+    index: list[dict[str, Any]] = []
     seen: set[str] = set()
     used = 0
     turns = itertools.chain.from_iterable(itertools.zip_longest(*streams))
@@ -107,7 +108,7 @@ def build_pdfs(
     return index
 
 
-def _write(candidate: Candidate, package: Package, number: int, out: Path) -> dict[str, object]:
+def _write(candidate: Candidate, package: Package, number: int, out: Path) -> dict[str, Any]:
     stem = re.sub(r"[^A-Za-z0-9]+", "-", Path(candidate.source).name.removesuffix(".gz").removesuffix(".pdf"))
     relative = Path(candidate.split) / f"{number:04d}-{stem[:40]}.pdf"
     (out / relative).parent.mkdir(parents=True, exist_ok=True)

@@ -31,22 +31,14 @@ class PictureSource:
     """
 
     package: str
-    patterns: tuple[str, ...]
+    files: Sequence[str]
     most: int
-    left_out: tuple[str, ...] = ()
+    left_out: Sequence[str] = ()
 
 
 def load_sources(path: Path) -> list[PictureSource]:
     """Returns the sources of a YAML table."""
-    return [
-        PictureSource(
-            package=entry["package"],
-            patterns=tuple(entry["files"]),
-            most=int(entry["most"]),
-            left_out=tuple(entry.get("left_out", ())),
-        )
-        for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["sources"]
-    ]
+    return [PictureSource(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["sources"]]
 
 
 def build_pictures(
@@ -96,7 +88,7 @@ def encode(image: Image.Image) -> bytes:
 
 def _pictures(source: PictureSource, root: Path) -> Iterator[tuple[str, Image.Image]]:
     """Yields (path in the package, picture), file by file in a seeded random order."""
-    chosen = [path for path in files(root, list(source.patterns)) if _fits(path)]
+    chosen = [path for path in files(root, source.files) if _fits(path)]
     random.Random(_SEED).shuffle(chosen)
     for path in chosen[: source.most]:
         if any(path.match(pattern) for pattern in source.left_out):

@@ -4,9 +4,10 @@ import itertools
 import lzma
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -25,10 +26,10 @@ class Source:
 
     category: str
     kind: str
-    packages: tuple[str, ...]
-    patterns: tuple[str, ...]
+    packages: Sequence[str]
+    patterns: Sequence[str]
     max_bytes: int
-    skip: tuple[str, ...] = ()
+    skip: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,36 +54,29 @@ def load_plan(path: Path) -> TextPlan:
     return TextPlan(sources=tuple(sources), limits_bytes={**dict.fromkeys(folders, other), **limits})
 
 
-def _expand(entry: Mapping[str, object], folders: Mapping[str, list[str]]) -> Iterator[Source]:
-    languages = entry.get("languages")
-    names, patterns, skip = entry.get("packages", []), entry["files"], entry.get("skip", [])
-    assert isinstance(names, list)
-    assert isinstance(patterns, list)
-    assert isinstance(skip, list)
-    limit = int(float(str(entry.get("max_mb", 1000))) * MEGABYTE)
-    if languages is None:
-        chosen: dict[str, list[str]] = {str(entry["category"]): names}
-    elif isinstance(languages, dict) and languages:
-        chosen = {language: [package] for language, package in languages.items()}
+def _expand(entry: Mapping[str, Any], folders: Mapping[str, list[str]]) -> Iterator[Source]:
+    if "languages" not in entry:
+        chosen = {entry["category"]: entry["packages"]}
+    elif entry["languages"]:
+        chosen = {language: [package] for language, package in entry["languages"].items()}
     else:
-        chosen = dict.fromkeys(folders, names)
+        chosen = dict.fromkeys(folders, entry["packages"])
     for category, packages in chosen.items():
-        spelled = [
-            pattern.replace("{lang}", name) for pattern in patterns for name in folders.get(category, [""])
-        ]
+        names = folders.get(category, [""])
+        spelled = [pattern.replace("{lang}", name) for pattern in entry["files"] for name in names]
         yield Source(
             category=category,
-            kind=str(entry["kind"]),
-            packages=tuple(packages),
-            patterns=tuple(dict.fromkeys(spelled)),
-            max_bytes=limit,
-            skip=tuple(skip),
+            kind=entry["kind"],
+            packages=packages,
+            patterns=list(dict.fromkeys(spelled)),
+            max_bytes=int(entry.get("max_mb", 1000) * MEGABYTE),
+            skip=entry.get("skip", ()),
         )
 
 
 def paragraphs(source: Source, packages: Mapping[str, Package], seen: set[int]) -> Iterator[str]:
     """Yields the clean, not yet seen paragraphs of a source, file by file in a seeded random order."""
-    found = [path for name in source.packages for path in files(packages[name].root, list(source.patterns))]
+    found = [path for name in source.packages for path in files(packages[name].root, source.patterns)]
     found = [path for path in found if path.name not in source.skip]
     random.Random(_SEED).shuffle(found)
     english = source.category in ENGLISH

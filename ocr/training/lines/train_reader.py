@@ -10,8 +10,9 @@ python -m ocr.training.lines.train_reader --shape student --teacher ocr/weights/
 import argparse
 import json
 import random
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights
-from ocr.learning.line_learning import BLANK, FIRST_CLASS, ctc_loss, read_frames, spelled
+from ocr.learning.line_learning import BLANK, FIRST_CLASS, classes_of, ctc_loss, read_frames, spelled
 from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
@@ -33,6 +34,7 @@ _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page 
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
 # Log-probability of the blank under which a frame holds a letter; frames to either side.
 _SEEN, _NEAR = -0.7, 2
+_LESS_LIKELY = 6.0  # a logit: an a is made to many letters, which together must not make it unsure
 
 # The sizes of networks, where they are not those of ReaderSizes. The student is small enough for every line on a CPU.
 # Its frames are no longer than its teacher's: type may be narrow.
@@ -110,6 +112,22 @@ def _readings(
             yield spelled(row[:count]).tolist(), label.tolist()
 
 
+def with_more(net: ReaderNet, known: str, characters: str) -> ReaderNet:
+    """Returns the network with classes for all of the characters, which begin with those known.
+
+    A new letter begins as a less likely one of what it is made of: as the e of an ẹ.
+    """
+    classes = classes_of(known)
+    made_of = [classes.get(unicodedata.normalize("NFD", c)[0], BLANK) for c in characters[len(known) :]]
+    rows = [*range(net.num_classes), *made_of]
+    wide, state = ReaderNet(replace(net.sizes, num_classes=len(rows))), net.state_dict()
+    for name in ("head.weight", "head.bias"):
+        state[name] = state[name].unflatten(0, (net.frames, -1))[:, rows]
+    state["head.bias"][:, net.num_classes :] -= _LESS_LIKELY
+    wide.load_state_dict(state | {n: state[n].flatten(0, 1) for n in ("head.weight", "head.bias")})
+    return wide
+
+
 class ReaderTraining(LineTraining[LineBatch]):
     """Trains a ReaderNet."""
 
@@ -145,9 +163,9 @@ class ReaderTraining(LineTraining[LineBatch]):
 
     def _opened(self, folder: Path) -> ReaderNet:
         net, characters = open_net(folder)
-        if characters != self.characters:
+        if not self.characters.startswith(characters):
             raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
-        return fast(net)
+        return fast(with_more(net, characters, self.characters))
 
     def score(self, held_out: dict[str, list[LineBatch]]) -> str:
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""

@@ -115,7 +115,14 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
     genre, size_pt, columns = form.genre, form.size_pt, form.columns
     category = category or category_of(rng, source.text, genre)
     style = choose_style(
-        rng, source.fonts, size_pt, category, mono=genre.mono, tight=columns > 1, leading=genre.leading
+        rng,
+        source.fonts,
+        size_pt,
+        category,
+        mono=genre.mono,
+        tight=columns > 1,
+        leading=genre.leading,
+        letters=source.text.letters.get(category, frozenset()),
     )
     noted = form.furniture and columns == 1 and rng.random() < genre.margin_notes
     frame = _frame(rng, form, right=0.24 if noted else 0.0)
@@ -158,7 +165,7 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
 def category_of(rng: random.Random, source: TextSource, genre: Genre) -> str:
     """Returns a kind of text: of another language than English for a share of some genres, else the source's."""
     if source.languages and rng.random() < genre.foreign:
-        return rng.choice(source.languages)
+        return rng.choices([*source.languages], [*source.languages.values()])[0]
     if BUSINESS in source.paragraphs and rng.random() < genre.business:
         return BUSINESS
     return source.category(rng)

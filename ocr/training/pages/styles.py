@@ -6,7 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pymupdf
@@ -20,11 +20,15 @@ _TAG = re.compile(r"<[^>]*>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """A typeface: file names by style ("regular", "bold", "italic", "bolditalic") in one folder."""
+    """A typeface: file names by style ("regular", "bold", "italic", "bolditalic") in one folder.
+
+    lacks: letters that it has not; where a page has one, MuPDF takes it from another typeface.
+    """
 
     name: str
     kind: str
     styles: dict[str, str]
+    lacks: frozenset[str] = frozenset()
 
 
 class Fonts:
@@ -33,7 +37,10 @@ class Fonts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         entries = json.loads((folder / "index.json").read_text())
-        self.families = [Family(name=e["family"], kind=e["class"], styles=e["styles"]) for e in entries]
+        self.families = [
+            Family(name=e["family"], kind=e["class"], styles=e["styles"], lacks=frozenset(e.get("lacks", "")))
+            for e in entries
+        ]
 
     def archive(self, pictures: dict[str, bytes]) -> pymupdf.Archive:
         """The files one page's markup refers to: fonts, and its pictures by name."""
@@ -42,9 +49,10 @@ class Fonts:
             archive.add(content, name)
         return archive
 
-    def choose(self, rng: random.Random, *kinds: str) -> Family:
-        """One family of the kinds wanted; of any kind where none is."""
-        return rng.choice([f for f in self.families if f.kind in kinds] or self.families)
+    def choose(self, rng: random.Random, *kinds: str, letters: frozenset[str] = frozenset()) -> Family:
+        """One family of the kinds wanted that has the letters; of any kind, or without some, where none is."""
+        found = [f for f in self.families if f.kind in kinds] or self.families
+        return rng.choice([f for f in found if not letters & f.lacks] or found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +102,18 @@ def choose_style(
     mono: bool = False,
     tight: bool = False,
     leading: tuple[float, float] = (1.05, 1.5),
+    letters: frozenset[str] = frozenset(),
 ) -> Style:
     """A style drawn at random. mono: all of it typewritten. tight: justified, hyphenated, as in columns.
 
-    leading: the least and largest height of a line, in type sizes.
+    leading: the least and largest height of a line, in type sizes. letters: that its typefaces have.
     """
-    body = fonts.choose(rng, *(["serif"] if rng.random() < 0.5 else ["sans", "display", "serif"]))
+    choose = partial(fonts.choose, rng, letters=letters)
+    body = choose(*(["serif"] if rng.random() < 0.5 else ["sans", "display", "serif"]))
     if mono or rng.random() < 0.06:
-        body = fonts.choose(rng, "mono")
-    head = body if rng.random() < 0.6 else fonts.choose(rng, "serif", "sans", "display")
-    code = body if mono else fonts.choose(rng, "mono")
+        body = choose("mono")
+    head = body if rng.random() < 0.6 else choose("serif", "sans", "display")
+    code = body if mono else choose("mono")
     justify = rng.random() < (0.85 if tight else 0.15 if mono else 0.5)
     hyphens = justify and not mono and rng.random() < (0.85 if tight else 0.6)
     language = category if category in HYPHENATED else "en"

@@ -3,6 +3,7 @@
 import lzma
 import random
 import string
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,13 +11,14 @@ from ocr.training.pages.words.nonce import Nonce
 
 # How often a page comes from a category.
 BUSINESS = "business"  # names, addresses, companies, goods: made up, of many countries
-_WEIGHTS = {"en_prose": 0.40, "en_tech": 0.06, BUSINESS: 0.06, "code": 0.0}
-_LANGUAGE_SHARE = 0.24
+_WEIGHTS = {"en_prose": 0.26, "en_tech": 0.05, BUSINESS: 0.06, "code": 0.0}
+_LANGUAGE_SHARE = 0.39  # of them together, each as often as there is text of it
 MADE_UP = {"random": 0.15, "nonce": 0.09}
 # How often a paragraph of a page of real text is made up all the same. With the pages of made-up text, about an eighth
 # of all paragraphs are nonce words, and three in ten cannot be guessed.
 _NONCE_SHARE = 0.085
 _SPRINKLED_SHARE = 0.08
+_RARE = 10_000  # a letter that is rarer than one in so many may come from another typeface
 _LEARNT_CHARACTERS = 400_000  # of a category, to make words like its own
 
 
@@ -32,15 +34,17 @@ class TextSource:
             found = lzma.decompress(file.read_bytes()).decode().split("\n\n")
             kept = [p for i, p in enumerate(found) if (i % 12 == 0) == (split == "valid") and p.strip()]
             self.paragraphs[file.name.removesuffix(".txt.xz")] = kept
-        self.languages = [name for name in self.paragraphs if name not in _WEIGHTS]
+        counts = {name: Counter("".join(p)) for name, p in self.paragraphs.items() if name not in _WEIGHTS}
+        whole = sum(map(Counter.total, counts.values()))
+        self.languages = {name: count.total() / whole for name, count in counts.items()}
+        self.letters = {name: _own_letters(count) for name, count in counts.items()}
         self._nonce: dict[str, Nonce] = {}
 
     def category(self, rng: random.Random) -> str:
         """The kind of text one page holds; "random" and "nonce" are made up on the spot."""
-        names = [*(n for n in _WEIGHTS if n in self.paragraphs), *MADE_UP, *self.languages]
-        share = _LANGUAGE_SHARE / max(1, len(self.languages))
-        weights = [_WEIGHTS.get(n, MADE_UP.get(n, share)) for n in names]
-        return rng.choices(names, weights)[0]
+        weights = {name: share for name, share in _WEIGHTS.items() if name in self.paragraphs} | MADE_UP
+        weights |= {name: share * _LANGUAGE_SHARE for name, share in self.languages.items()}
+        return rng.choices([*weights], [*weights.values()])[0]
 
     def paragraph(self, rng: random.Random, category: str, max_chars: int = 900) -> str:
         """One paragraph of at most about max_chars characters, cut at a word."""
@@ -83,6 +87,12 @@ class TextSource:
         return " ".join(words[start : start + num_words])
 
 
+def _own_letters(counts: Counter[str]) -> frozenset[str]:
+    """Returns a language's letters beyond ASCII that a typeface should have."""
+    least = counts.total() / _RARE
+    return frozenset(c for c, count in counts.items() if c.isalpha() and not c.isascii() and count > least)
+
+
 def sprinkle(rng: random.Random, text: str, nonce: Nonce | None = None) -> str:
     """The text with some words replaced by random ones, so that the reader cannot rely on language.
 
@@ -100,7 +110,9 @@ def random_words(rng: random.Random, count: int) -> str:
 
 
 _LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, string.digits
-_ACCENTED = "äöüßéèêëàâçîïôœùûñáíóúìòãõåæøłńśźżćęąőűčřšžýěůĺ"
+# Letters of Europe and of Vietnam.
+_RANGES = (0xDF, 0x138), (0x139, 0x149), (0x14A, 0x17F), (0x1E81, 0x1E86), (0x1EA1, 0x1EFA)
+_ACCENTED = "".join(c for ends in _RANGES for c in map(chr, range(*ends)) if c.islower()) + "șțơư"
 _MARKS = string.punctuation + "“”‘’–—…•©®™°±×÷§¶«»€£¥→≤≥≠≈µ½¼¾²³†‡"
 # The parts of words: letters out of an alphabet, the fewest and the most; or one of several endings.
 _WORDS: tuple[tuple[tuple[str, int, int] | list[str], ...], ...] = (
@@ -121,6 +133,7 @@ _WORDS: tuple[tuple[tuple[str, int, int] | list[str], ...], ...] = (
     ((_LOWER, 3, 8), ["@"], (_LOWER, 3, 8), [".com", ".org", ".de", ".net"]),
     ((_MARKS, 1, 1),),
     ((_LOWER + _ACCENTED, 2, 9),),
+    ((_UPPER + _ACCENTED.upper().replace("SS", "İ"), 1, 8),),
     (["("], (_LOWER, 1, 8), [")", "),", ")."]),
     ((_LOWER, 2, 8), [",", ".", ";", ":", "!", "?"]),
     ((_DIGITS, 1, 2), ["."], (_DIGITS, 1, 1), ["%", " kg", " cm", " °C", "x", ""]),

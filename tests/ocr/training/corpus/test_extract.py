@@ -80,6 +80,15 @@ def test_dictionary_loses_links_and_pronunciation(tmp_path: Path) -> None:
     assert READERS["dictionary"](path) == ["Arpent n. See Acre. A measure of land.", "Next"]
 
 
+def test_rare_letters_of_a_spelling_dictionary_are_drawn_as_often_as_others(tmp_path: Path) -> None:
+    words = [f"a{'bcd'[i % 3]}/XY" for i in range(98)] + ["ağ", "aş\tst:x"]
+    (tmp_path / "tr.dic").write_bytes("\n".join(["100", *words]).encode("iso8859-9"))
+    (tmp_path / "tr.aff").write_text("SET ISO8859-9\n")
+    drawn = " ".join(READERS["words"](tmp_path / "tr.dic")).lower().split()
+    assert set(drawn) == {"ab", "ac", "ad", "ağ", "aş"}
+    assert 0.15 < drawn.count("ağ") / len(drawn) < 0.25
+
+
 def test_files_come_sorted_once_and_without_links(tmp_path: Path) -> None:
     for name in ("b.txt", "a.txt"):
         (tmp_path / name).write_text("x")

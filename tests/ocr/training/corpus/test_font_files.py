@@ -10,7 +10,7 @@ from PIL import ImageFont
 
 from ocr.training.corpus.font_files import (
     REQUIRED,
-    build_fonts,
+    build_family,
     dotted,
     draws,
     load_table,
@@ -39,8 +39,8 @@ def test_build_writes_files_and_index(tmp_path: Path) -> None:
     package = Package(name="p", version="1", licence="free", root=DEJAVU.parent)
     files = {"regular": DEJAVU.name}
     entry = {"family": "D", "class": "sans", "packages": ["p"], "files": files}
-    index = build_fonts([entry], {"p": package}, tmp_path)
-    assert index[0]["styles"] == {"regular": "DejaVuSans.ttf"}
+    index = build_family(entry, {"p": package}, tmp_path)
+    assert (index["styles"], index["lacks"]) == ({"regular": "DejaVuSans.ttf"}, "")
     assert (tmp_path / "DejaVuSans.ttf").stat().st_size < 100_000
 
 
@@ -49,7 +49,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     files = {"regular": "Gone.ttf"}
     entry = {"family": "D", "class": "sans", "packages": ["p"], "files": files}
     with pytest.raises(CorpusError, match="Gone"):
-        build_fonts([entry], {"p": package}, tmp_path)
+        build_family(entry, {"p": package}, tmp_path)
 
 
 def test_table_with_an_unknown_style_is_refused(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_family_of_dots_is_drawn_from_a_bitmap_face(tmp_path: Path) -> None:
         "dots": {"height_px": 16, "radius": 0.45},
     }  # fmt: skip
     (tmp_path / "out").mkdir()
-    [made] = build_fonts([entry], {"p": package}, tmp_path / "out")
+    made = build_family(entry, {"p": package}, tmp_path / "out")
     assert made["styles"] == {"regular": "face-16-45.ttf"}
     assert draws(tmp_path / "out/face-16-45.ttf")
 

@@ -38,7 +38,7 @@ def package(tmp_path: Path) -> Package:
     return Package(name="p", version="1", licence="CC0", root=root)
 
 
-SOURCE = PictureSource(package="p", patterns=("**/photo*.png",), most=99)
+SOURCE = PictureSource(package="p", files=("**/photo*.png",), most=99)
 
 
 def test_the_table_loads_and_keeps_off_the_evaluation_packages() -> None:
@@ -47,7 +47,7 @@ def test_the_table_loads_and_keeps_off_the_evaluation_packages() -> None:
     assert names.isdisjoint(EXCLUDED)
     assert not any(name.startswith(EXCLUDED_FAMILIES) for name in names)
     for entry in sources:
-        assert all(not pattern.startswith("*.") for pattern in entry.patterns), entry
+        assert all(not pattern.startswith("*.") for pattern in entry.files), entry
 
 
 def test_build_writes_varied_pictures(package: Package, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_files_left_out_are_not_replaced(package: Package, tmp_path: Path) -> No
 
 
 def test_the_budget_holds_and_a_build_repeats(package: Package, tmp_path: Path) -> None:
-    sources = [SOURCE, replace(SOURCE, patterns=("**/photo1.png",))]
+    sources = [SOURCE, replace(SOURCE, files=("**/photo1.png",))]
     first = build_pictures(sources, {"p": package}, tmp_path / "a", budget_bytes=30_000)
     second = build_pictures(sources, {"p": package}, tmp_path / "b", budget_bytes=30_000)
     assert first == second

@@ -27,6 +27,7 @@ from ocr.training.lines.train_reader import (
     invented,
     losses,
     teacher_loss,
+    with_more,
 )
 from tests.ocr.training.lines.printed_lines import printed
 
@@ -160,6 +161,18 @@ def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp
     (data / "characters.json").write_text('"abc"', encoding="utf-8")
     with pytest.raises(ValueError, match="other characters"):
         ReaderTraining(train_reader.arguments(options))
+
+
+def test_new_letters_begin_as_less_likely_ones_of_what_they_are_made_of() -> None:
+    torch.manual_seed(0)
+    net = ReaderNet(ReaderSizes(num_classes=5, **TINY)).eval()
+    wide = with_more(net, "aez", "aezẹ★").eval()
+    images, widths = torch.rand(1, 1, 40, 64), torch.tensor([64])
+    with torch.inference_mode():
+        before, after = net(images, widths)[0], wide(images, widths)[0]
+    torch.testing.assert_close(after[..., :5], before)
+    torch.testing.assert_close(after[..., 5:], before[..., [3, 0]] - 6)
+    assert with_more(net, "aez", "aez").sizes == net.sizes
 
 
 def test_a_letter_may_be_told_near_where_the_teacher_tells_it() -> None:

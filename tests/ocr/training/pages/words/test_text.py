@@ -1,5 +1,8 @@
+import lzma
 import random
+from collections import Counter
 from pathlib import Path
+from shutil import copytree
 
 from ocr.training.pages.words.text import TextSource, random_words, sprinkle
 
@@ -9,6 +12,15 @@ def test_splits_share_no_paragraph(corpus: Path) -> None:
     for name in train.paragraphs:
         total = len(train.paragraphs[name]) + len(valid.paragraphs[name])
         assert len(valid.paragraphs[name]) == -(-total // 12)
+
+
+def test_languages_share_by_their_text_and_have_letters_of_their_own(corpus: Path, tmp_path: Path) -> None:
+    copytree(corpus / "text", tmp_path / "text")
+    (tmp_path / "text/tr.txt.xz").write_bytes(lzma.compress(b"\n\n".join(["Ilık ağaç.".encode()] * 600)))
+    source, rng = TextSource(tmp_path / "text"), random.Random(1)
+    drawn = Counter(source.category(rng) for _ in range(1000))
+    assert drawn["tr"] > 2 * drawn["de"] > 0
+    assert source.letters == {"de": frozenset("ößÄüß"), "tr": frozenset("ığç")}
 
 
 def test_long_paragraphs_are_cut_at_words(corpus: Path) -> None:
