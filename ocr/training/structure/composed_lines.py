@@ -18,11 +18,12 @@ from ocr.training.structure.table_pages import entries, reference, tight
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.08, screen: 0.05, spreads: 0.03, noted: 0.01, explained: 0.1, boxes: 0.07, articles: 0.08, entries: 0.05,
-    reference: 0.16, tight: 0.07,
+    nested: 0.07, screen: 0.05, spreads: 0.05, noted: 0.01, explained: 0.09, boxes: 0.06, articles: 0.06,
+    entries: 0.04, reference: 0.13, tight: 0.06,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page
+_OTHERS = 0.4  # share of forms of other genres than tables that are taken
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )
@@ -62,6 +63,6 @@ def composed_page(rng: random.Random, source: PageSource, genres: Collection[str
     if make:
         return make(rng, source)
     form = draw_form(rng)
-    while form.genre.name not in genres:
+    while form.genre.name not in genres or (form.genre.name != "tables" and rng.random() > _OTHERS):
         form = draw_form(rng)
     return single(rng, source, form)

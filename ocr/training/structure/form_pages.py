@@ -7,7 +7,7 @@ from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.page_parts import moved, part
 from ocr.training.structure.placed_lines import LinePage, frame, next_block, put_line
-from ocr.training.structure.true_lines import Box, Place, TrueLine, joined
+from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 
 def boxes(rng: random.Random, source: PageSource) -> LinePage:
@@ -75,13 +75,7 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
     for _ in range(rng.choice([0, 0, 1, 3])):  # ticks and what is said at the foot
         block, y = block + 1, y + rng.uniform(1.3, 2.2) * size
         put(left + rng.choice([0.0, 2.0]) * size, width - left, y, 1.0, 2, 8)
-    return LinePage(
-        genre="boxes",
-        width_pt=width,
-        height_pt=max(y + 40, width),
-        lines=tuple(lines),
-        rules=tuple(joined(rules)),
-    )
+    return LinePage.of("boxes", (width, max(y + 40, width)), lines, rules)
 
 
 def screen(rng: random.Random, source: PageSource) -> LinePage:
@@ -149,6 +143,4 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
         for _ in range(rng.randint(1, 4)):
             if x < width - 4 * size:
                 x = put(x, width - size, height - size, block, most=2) + rng.uniform(1.5, 5.0) * size
-    return LinePage(
-        genre="screen", width_pt=width, height_pt=height, lines=tuple(lines), rules=tuple(joined(rules))
-    )
+    return LinePage.of("screen", (width, height), lines, rules)

@@ -1,5 +1,7 @@
 """Lines as a finder finds them: parted at wide white, some joined, torn or lost, ends and baselines off, askew.
 
+On some pages headings are hardly larger than text.
+
 And rules as they are seen: the long ones of those printed, some torn or lost, and now and then where none is.
 """
 
@@ -9,6 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
+
+from ocr.line_reader.line_features import weighted_median
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.structure.page_parts import shifted
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.true_lines import Box, TrueLine
 
@@ -20,21 +27,20 @@ _SIZE = 0.06  # how far type sizes are, as a share
 _SAME_ROW = 0.3  # baselines nearer are of one row
 _TORN, _LOST = 0.01, 0.005  # shares of lines
 _BADLY, _BADLY_TORN, _BADLY_LOST = 0.2, 0.4, 0.04  # a share of pages, and shares of its lines at most
-_RIVER, _RIVER_REACH = (
-    0.2,
-    1.5,
-)  # share of pages, and how far a line's white may be from where it is torn, in type sizes
+# Share of pages, and how far a line's white may be from where it is torn, in type sizes.
+_RIVER, _RIVER_REACH = 0.2, 1.5
 # Shares of pages and of their white up to this that a line runs over.
 _FUSING, _FUSED, _FUSED_GAP = 0.15, 0.25, 3.0
 _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 # Shares of pages on which no rule is seen, or rules are torn and lost, and of these rules at most; how long a rule is
 # at least, as a share of the page's mean side; how many are seen where none is, and on which share of pages.
 _UNRULED, _WORN, _WORN_SHARE, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.4, 0.3, 0.046, 4, 0.12
+_EVEN, _LARGER = 0.3, 1.15  # share of pages whose headings are hardly larger than text, and how much at most
 
 
 def found(rng: random.Random, page: LinePage) -> LinePage:
     """Returns a page with its lines as found, in reading order, and its rules as seen."""
-    lines, width_pt = page.lines, page.width_pt
+    lines, width_pt = _levelled(rng, page) if rng.random() < _EVEN else page.lines, page.width_pt
     fused = _FUSED if rng.random() < _FUSING else 0.0
     badly = rng.random() if rng.random() < _BADLY else 0.0
     torn, lost = max(_TORN, badly * _BADLY_TORN), max(_LOST, badly * _BADLY_LOST)
@@ -60,6 +66,19 @@ def found(rng: random.Random, page: LinePage) -> LinePage:
     return replace(page, lines=lines, rules=tuple(_seen(rng, page, slope)))
 
 
+def _levelled(rng: random.Random, page: LinePage) -> list[TrueLine]:
+    """Returns the lines, headings at most this much larger than text, about their middle or from where they begin."""
+    sizes, lengths = np.array([(line.size, len(line.text)) for line in page.lines], np.float32).T
+    most, made = weighted_median(sizes, lengths) * rng.uniform(1.0, _LARGER), list[TrueLine]()
+    for line in page.lines:
+        if ROLES[line.place.role].startswith("heading") and line.size > most:
+            scale, middle = most / line.size, (line.x0 + line.x1) / 2
+            at = middle if abs(middle - page.width_pt / 2) < line.size else line.x0
+            line = replace(shifted(line, at * (1 - scale), line.base, scale), size=most)
+        made.append(line)
+    return made
+
+
 def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
     """Yields the rules that are seen. slope: of the page's lines."""
     if rng.random() < _UNRULED:
@@ -74,12 +93,8 @@ def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
     for x0, y0, x1, y1 in rules:
         if rng.random() < worn:
             continue
-        cuts = [
-            0.0,
-            *sorted(rng.random() for _ in range(rng.choice([1, 1, 2, 4]) if rng.random() < worn else 0)),
-            1.0,
-        ]
-        for a, b in pairwise(cuts):
+        count = rng.choice([1, 1, 2, 4]) if rng.random() < worn else 0
+        for a, b in pairwise([0.0, *sorted(rng.random() for _ in range(count)), 1.0]):
             left, right = (x0 + share * (x1 - x0) + rng.gauss(0, 0.3) for share in (a, b))
             top, foot = (y0 + share * (y1 - y0) + rng.gauss(0, 0.3) for share in (a, b))
             if max(right - left, foot - top) < least:

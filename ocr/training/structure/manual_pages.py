@@ -1,14 +1,13 @@
-"""Pages of manuals: explanations that hang, programs and what they print in columns, names in rows, contents."""
+"""Pages of manuals: explanations that hang, programs and what they print in columns, names in rows, contents, plays."""
 
 import random
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.placed_lines import LinePage, put_line
+from ocr.training.structure.placed_lines import CHAR, LinePage, put_line
 from ocr.training.structure.true_lines import Place, TrueLine
 
-_KINDS = ("text", "hung", "program", "printed", "names", "contents")
-_CHAR = 0.6  # width of one of a typewriter, in type sizes
+_KINDS = ("text", "hung", "program", "printed", "names", "contents", "speeches")
 
 
 def explained(rng: random.Random, source: PageSource) -> LinePage:
@@ -54,10 +53,10 @@ def explained(rng: random.Random, source: PageSource) -> LinePage:
         most = [rng.choice([rng.randint(1, 4), rng.randint(6, 16)]) for _ in range(count)]
         most = [rng.randint(6, 16)] * count if rng.random() < 0.4 else most
         x, full = left + rng.choice([0, 2, 4]) * small, rng.choice([1.0, 1.0, 0.95, 0.7])
-        stops = [x + _CHAR * small * (sum(most[:n]) + n * gap) for n in range(count)]
+        stops = [x + CHAR * small * (sum(most[:n]) + n * gap) for n in range(count)]
         for row in range(rng.randint(2, 45)):
             for column, (chars, at) in enumerate(zip(most, stops, strict=True)):
-                if at + _CHAR * small * chars > right + 3 * size or rng.random() > full:
+                if at + CHAR * small * chars > right + 3 * size or rng.random() > full:
                     continue
                 words = source.text.phrase(rng, category, max(1, chars // 6))
                 cell = words[:chars].strip() if chars > 4 else f"{rng.randrange(10**chars)}"
@@ -78,6 +77,19 @@ def explained(rng: random.Random, source: PageSource) -> LinePage:
             put_line(lines, number, (max(x, at), right + 3 * size, y), size, place)
             y += leading
 
+    def speeches() -> None:
+        nonlocal y, block
+        names = [source.text.phrase(rng, category, rng.choice([1, 1, 2])).upper() for _ in range(4)]
+        way, indent, stop = rng.choice(["over", "beside", "hung"]), rng.uniform(1, 7) * size, rng.choice(".:")
+        for _ in range(rng.randint(3, 20)):
+            name, block = rng.choice(names) + stop, block + 1
+            at = (left + right) / 2 - 0.3 * size * len(name) if way == "over" else left
+            end = put_line(lines, name, (at, right, y), size, Place(block, 0)) + rng.uniform(0.4, 3) * size
+            y += leading if way == "over" else 0.0
+            for row in range(rng.choice([1, 1, 2, 2, 5])):
+                put(40 if rng.random() < 0.5 else 7, left + indent if way == "over" or row else end)
+                y += leading
+
     if rng.random() < 0.5:  # a running head, the page's number at its end
         put(rng.randint(1, 5), left, "page header")
         place, number = Place(block, ROLES.index("page number")), f"{rng.randint(1, 900)}"
@@ -93,14 +105,10 @@ def explained(rng: random.Random, source: PageSource) -> LinePage:
         [kind] = rng.choices(_KINDS, shares)
         if kind == "text":
             text(left, rng.randint(1, 8))
-        elif kind == "hung":
-            hung()
-        elif kind == "program":
-            program()
-        elif kind == "contents":
-            contents()
-        else:
+        elif kind in ("printed", "names"):
             columns("code" if kind == "printed" else "table cell")
+        else:
+            {"hung": hung, "program": program, "contents": contents, "speeches": speeches}[kind]()
         y += rng.uniform(0.3, 1.0) * apart * leading
     high = max(y + 4 * size, rng.uniform(0, 1.4) * width)
-    return LinePage(genre="explained", width_pt=width, height_pt=high, lines=tuple(lines))
+    return LinePage.of("explained", (width, high), lines)

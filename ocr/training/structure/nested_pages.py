@@ -50,9 +50,7 @@ def nested(rng: random.Random, source: PageSource) -> LinePage:
                 rules += frame((x - gap / 2, y, x - gap / 2, foot), "l")
         y = foot + rng.uniform(1.5, 4.0) * size
         rules += frame((least, y - 1.2 * size, width - least, y), "t") if rng.random() < banded else []
-    return LinePage(
-        genre="nested", width_pt=width, height_pt=y + least, lines=tuple(lines), rules=tuple(rules)
-    )
+    return LinePage.of("nested", (width, y + least), lines, rules)
 
 
 def _bar(
@@ -107,9 +105,7 @@ def spreads(rng: random.Random, source: PageSource) -> LinePage:
             replace(line, place=replace(line.place, block=placed.lines[-1].place.block + 1)) for line in foot
         )
         rules += placed.rules
-    return LinePage(
-        genre="spreads", width_pt=2 * width, height_pt=height, lines=tuple(lines), rules=tuple(rules)
-    )
+    return LinePage.of("spreads", (2 * width, height), lines, rules)
 
 
 def articles(rng: random.Random, source: PageSource) -> LinePage:
@@ -173,9 +169,7 @@ def articles(rng: random.Random, source: PageSource) -> LinePage:
     top = headline(0, count, left, rng.uniform(3, 6), "title") if rng.random() < 0.6 else left
     rules += frame((left, top + size, width - left, top + size), "t") if under else []
     foot = fill(0, count, top + 2 * size, top + high)
-    return LinePage(
-        genre="articles", width_pt=width, height_pt=foot + left, lines=tuple(lines), rules=tuple(rules)
-    )
+    return LinePage.of("articles", (width, foot + left), lines, rules)
 
 
 def noted(rng: random.Random, source: PageSource) -> LinePage:
@@ -202,4 +196,4 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
             put_line(lines, text, (x, x + room, y), small, Place(block, ROLES.index("margin note")))
             y += 1.2 * small
     edge = max(line.x1 for line in lines) + 3 * size
-    return LinePage(genre="noted", width_pt=edge, height_pt=form.height_pt + 4 * size, lines=tuple(lines))
+    return LinePage.of("noted", (edge, form.height_pt + 4 * size), lines)

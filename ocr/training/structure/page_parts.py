@@ -19,12 +19,8 @@ _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card"
 def single(rng: random.Random, source: PageSource, form: Form) -> LinePage:
     """Returns a page of one genre, as typeset. Raises what USELESS_DRAW names."""
     sheet = compose(rng, source, form)
-    return LinePage(
-        genre=form.genre.name,
-        width_pt=form.width_pt,
-        height_pt=form.height_pt,
-        lines=tuple(true_lines(sheet)),
-        rules=tuple(true_rules(sheet)),
+    return LinePage.of(
+        form.genre.name, (form.width_pt, form.height_pt), list(true_lines(sheet)), true_rules(sheet)
     )
 
 
@@ -36,17 +32,14 @@ def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float
         for row in range(rng.randint(3, 14)):
             text = source.text.phrase(rng, category, rng.randint(1, 3))
             put_line(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
-        return LinePage(genre="list", width_pt=width_pt, height_pt=width_pt, lines=tuple(lines))
+        return LinePage.of("list", (width_pt, width_pt), lines)
     name = rng.choice(_INNER)
     form = Form(
-        genre=NAMED[name],
-        width_pt=width_pt * 1.12,
-        height_pt=rng.uniform(0.15, 0.7) * 600,
+        genre=NAMED[name], width_pt=width_pt * 1.12, height_pt=rng.uniform(0.15, 0.7) * 600,
         size_pt=size_pt * rng.choice([1.0, 1.0, 1.0, 0.85]),
         columns=2 if width_pt > 30 * size_pt and rng.random() < 0.3 else 1,
-        fill=rng.choice([0.9, 0.5, 0.2, 0.05]),
-        furniture=False,
-    )
+        fill=rng.choice([0.9, 0.5, 0.2, 0.05]), furniture=False,
+    )  # fmt: skip
     return single(rng, source, form)
 
 

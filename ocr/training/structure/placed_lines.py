@@ -1,11 +1,13 @@
 """A page of lines with their truth, and lines put on it as wide as their letters."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ocr.training.structure.true_lines import Box, Place, TrueLine
+from ocr.line_reader.structure_network import ROLES
+from ocr.training.structure.true_lines import Box, Place, TrueLine, joined
 
 MOST = 450  # lines of a page
+CHAR = 0.6  # width of a typewriter's letter, in type sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +23,15 @@ class LinePage:
     lines: tuple[TrueLine, ...]
     rules: tuple[Box, ...] = ()
 
+    @classmethod
+    def of(
+        cls, genre: str, size_pt: tuple[float, float], lines: Sequence[TrueLine], rules: Iterable[Box] = ()
+    ) -> "LinePage":
+        """Returns a page so wide and high; of rules those that meet are one."""
+        width, height = size_pt
+        placed = tuple(lines), tuple(joined(rules))
+        return cls(genre=genre, width_pt=width, height_pt=height, lines=placed[0], rules=placed[1])
+
     @property
     def num_characters(self) -> int:
         return sum(len(line.text) for line in self.lines)
@@ -29,17 +40,21 @@ class LinePage:
 def put_line(
     lines: list[TrueLine], text: str, ends: tuple[float, float, float], size_pt: float, place: Place
 ) -> float:
-    """Adds a line as far as it has room and returns where it ends. ends: its left, the right at most, its baseline."""
+    """Adds a line as far as it has room and returns where it ends. ends: its left, the right at most, its baseline.
+
+    Programs, and what they print, are in a typewriter's letters.
+    """
     x, room, base = ends
+    char = CHAR if ROLES[place.role] == "code" else 0.0
     words, kept = list[tuple[float, float]](), list[str]()
     at = x
     for word in text.split():
-        end = at + width_of(word) * size_pt
+        end = at + (char * len(word) or width_of(word)) * size_pt
         if words and end > room:
             break
         words.append((at, end))
         kept.append(word)
-        at = end + 0.27 * size_pt
+        at = end + (char or 0.27) * size_pt
     if not words:
         return x
     own = {"x0": x, "x1": words[-1][1], "base": base, "size": size_pt, "order": len(lines)}

@@ -7,13 +7,13 @@ from dataclasses import replace
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of
-from ocr.training.structure.true_lines import Box, Place, TrueLine, joined
+from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a reference card: columns of sections, whose rows say in two to five cells what is written how.
 
-    Cells may have several lines; no rules stand between them. The last one ends at the right or starts at a stop, and
+    Cells may have several lines, those of a column fill it. The last one ends at the right or starts at a stop, and
     further left where it is long. Sections without a name are tables stacked with little between, each with columns of
     its own on some cards; some have a row of heads, some cells are figures that end at the right.
     """
@@ -26,6 +26,7 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     stacked, anew, headed = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3, rng.choice([0, 0, 0.5, 1])
     flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
     rules, ruled, parted = list[Box](), rng.choice([0.0, 0.0, 0.3, 1.0]), rng.random() < 0.2
+    filled, once = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3
 
     def phrase(few: int, most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(few, most))
@@ -33,13 +34,14 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     def put(text: str, x: float, room: float, role: str, scale: float = 1.0) -> float:
         return put_line(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
 
-    def columns() -> tuple[list[float], set[int]]:
+    def columns() -> tuple[list[float], set[int], int]:
         drawn = [0.0]
         for stop in sorted(rng.uniform(0.08, 0.85) for _ in range(rng.choice([1, 1, 1, 2, 3, 4]))):
             drawn += [stop] if stop - drawn[-1] > 6 * size / wide else []
-        return drawn, set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
+        figures = set(range(1, len(drawn))) if rng.random() < 0.25 else set[int]()
+        return drawn, figures, rng.choice([at for at in range(len(drawn)) if at not in figures])
 
-    stops, figures = columns()
+    stops, figures, full = columns()
     alone = False
     if y > left:
         alone = rng.random() < 0.4  # over the first column
@@ -51,24 +53,19 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
         x, y = left + column * (wide + gap), left + size if alone and column else top
         right, end_of_column = x + wide, top + high * (rng.uniform(0.3, 1.0) if rng.random() < 0.3 else 1.0)
         while y < end_of_column and len(lines) < MOST:
-            block += 1
-            if rng.random() >= stacked:
-                put(
-                    phrase(1, 4),
-                    x,
-                    right,
-                    rng.choice(["heading 2", "heading 3"]),
-                    rng.choice([1.0, 1.15, 1.3]),
-                )
+            block, first = block + 1, once and not anew and y == top
+            if not first and rng.random() >= stacked:
+                level = rng.choice(["heading 2", "heading 3"])
+                put(phrase(1, 4), x, right, level, rng.choice([1.0, 1.0, 1.15, 1.3]))
                 y, block = y + rng.uniform(1.0, 1.4) * leading, block + 1
             if anew:
-                stops, figures = columns()
-            if rng.random() < paragraphs:
+                stops, figures, full = columns()
+            if not first and rng.random() < paragraphs:
                 for _ in range(rng.randint(1, 5)):
                     put(phrase(6, 30), x, right, "text")
                     y += leading
                 block += 1
-            if rng.random() < programs:
+            if not first and rng.random() < programs:
                 for _ in range(rng.randint(1, 12)):
                     ended = put(phrase(1, 6).lower(), x + rng.choice([0, 0, 2]) * size, right, "code")
                     at = max(ended + size, x + stops[-1] * wide)
@@ -76,8 +73,8 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                         put("# " + phrase(1, 8), at, right, "code")
                     y += leading
                 block += 1
-            table, has_head = table + 1, rng.random() < headed
-            for row in range(rng.randint(1, 16)):
+            table, has_head = table + 1, first or rng.random() < headed
+            for row in range(1 if first else rng.randint(1, 16)):
                 start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
                 is_head = has_head and not row
                 for cell, stop in enumerate(stops):
@@ -86,10 +83,14 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                     room = right if last else x + stops[cell + 1] * wide - 0.8 * size
                     role = ROLES.index("table head" if is_head else "table cell")
                     own = Place(block, role, table, (row, row), (cell, cell))
-                    of_cell = rng.randint(2, 3) if rng.random() < several and cell not in figures else 1
+                    fills = cell == full and not first and rng.random() < filled
+                    has_several = rng.random() < several and not first and cell not in figures
+                    of_cell = rng.randint(2, 3) if has_several else 1
                     for line in range(of_cell):
                         y += leading if line else 0.0
-                        text = phrase(1, 8 if cell < 2 else 4) if line == of_cell - 1 else phrase(6, 20)
+                        ends = line == of_cell - 1
+                        text = phrase(1, 8 if cell < 2 else 4) if ends else phrase(6, 20)
+                        text = f"{phrase(20, 40)} {text}" if fills and not (ends and line) else text
                         if cell in figures:
                             text = phrase(1, 2) if is_head else _cell(rng, str, 0)
                             at = max(at, before, room - 0.55 * size * len(text))
@@ -110,13 +111,7 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     if rng.random() < 0.3:
         y, foot, block = foot + 3 * size, foot + 4 * size, block + 1
         put(f"{rng.randint(1, 90)}", width * rng.uniform(0.45, 0.55), width, "page number")
-    return LinePage(
-        genre="reference",
-        width_pt=width,
-        height_pt=foot + left,
-        lines=tuple(lines[:MOST]),
-        rules=tuple(rules),
-    )
+    return LinePage.of("reference", (width, foot + left), lines[:MOST], rules)
 
 
 def tight(rng: random.Random, source: PageSource) -> LinePage:
@@ -179,13 +174,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
     if rng.random() < 0.6:
         paragraph(5)
     width = (2 * left + wide) * size
-    return LinePage(
-        genre="tight",
-        width_pt=width,
-        height_pt=max(y * size + left, width),
-        lines=tuple(lines[:MOST]),
-        rules=tuple(joined((x0 * size, y0 * size, x1 * size, y1 * size) for x0, y0, x1, y1 in rules)),
-    )
+    drawn = ((x0 * size, y0 * size, x1 * size, y1 * size) for x0, y0, x1, y1 in rules)
+    return LinePage.of("tight", (width, max(y * size + left, width)), lines[:MOST], drawn)
 
 
 def entries(rng: random.Random, source: PageSource) -> LinePage:
@@ -233,7 +223,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
             price = "." * room + " " + price if dots and room > 2 else price
             put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
         y += leading
-    return LinePage(genre="entries", width_pt=width, height_pt=y + 4 * size, lines=tuple(lines))
+    return LinePage.of("entries", (width, y + 4 * size), lines)
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:

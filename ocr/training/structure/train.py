@@ -90,20 +90,13 @@ def main() -> None:
     torch.manual_seed(args.seed)
     random.seed(args.seed)
     device = torch.device(args.device)
-    if args.weights:
-        net = open_net(args.weights).to(device).train()
-    else:
-        net = StructureNet(StructureSizes(num_roles=len(ROLES), width=args.width, layers=args.layers)).to(
-            device
-        )
+    sizes = StructureSizes(num_roles=len(ROLES), width=args.width, layers=args.layers)
+    net = (open_net(args.weights) if args.weights else StructureNet(sizes)).to(device).train()
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / SIZES).write_text(json.dumps(asdict(net.sizes)), encoding="utf-8")
     mean = MeanWeights(net, every=4, keep=0.98, young=40)
-    optimiser = (
-        _Both(net, args.rate)
-        if args.muon
-        else torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
-    )
+    plain = torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
+    optimiser = _Both(net, args.rate) if args.muon else plain
     known = NAMES - set(args.held_out)
     composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, genres=known)
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
