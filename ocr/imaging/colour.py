@@ -20,9 +20,8 @@ _STEP, _EVEN_SHARE = 8, 0.6
 def ground_of(band: Image.Image) -> UInt8Array:
     """Returns the shade of the ground around each pixel, [H, W]. band: mode L."""
     cells = band.reduce(min(_CELL_PX, *band.size)).filter(ImageFilter.MedianFilter(_CELLS))
-    shades = np.asarray(cells)
-    if shades.min() == shades.max():  # which resizing leaves as it is
-        return np.broadcast_to(shades[:1, :1], band.size[::-1])
+    if len(set(cells.getextrema())) == 1:  # which resizing leaves as it is
+        return np.broadcast_to(np.asarray(cells)[:1, :1], band.size[::-1])
     return np.asarray(cells.resize(band.size, Image.Resampling.BILINEAR))
 
 
@@ -38,12 +37,13 @@ def colour_contrast(pixels: UInt8Array) -> UInt8Array | None:
     small = picture_of(pixels, min(max(2, round(max(height, width) / _ANALYSIS_PX)), height, width))
     far = _contrast(small)
     is_lost = (far >= _SEEN_LEVELS) & (_contrast(small.convert("L")) < _LOST * far)
-    return _contrast(picture_of(pixels)) if np.mean(is_lost) > _LEAST_SHARE else None
+    return _contrast(picture_of(pixels)) if np.count_nonzero(is_lost) > _LEAST_SHARE * is_lost.size else None
 
 
 def has_grain(grey: UInt8Array) -> bool:
     """Returns whether hardly any pixel is like the next, as on scans. grey: [H, W] uint8."""
-    return bool(np.mean(grey[::_STEP, 1:] == grey[::_STEP, :-1]) < _EVEN_SHARE)
+    are_even = grey[::_STEP, 1:] == grey[::_STEP, :-1]
+    return bool(np.count_nonzero(are_even) < _EVEN_SHARE * are_even.size)
 
 
 def _contrast(picture: Image.Image) -> UInt8Array:

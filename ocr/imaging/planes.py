@@ -20,10 +20,10 @@ def of_planes(planes: UInt8Array) -> UInt8Array:
 
 def of_picture(picture: Image.Image) -> UInt8Array:
     """Returns a picture of any mode that Pillow converts to RGB as an image [H, W, 3] in this module's layout."""
-    if picture.mode in ("1", "L"):
-        return of_planes(np.asarray(picture.convert("L"))[None])
-    if picture.mode != "RGB":
-        picture = picture.convert("RGB")
+    if picture.mode not in ("L", "RGB"):
+        picture = picture.convert("L" if picture.mode == "1" else "RGB")
+    if picture.mode == "L":
+        return of_planes(np.asarray(picture)[None])
     shape = picture.height, picture.width
     red, green, blue = (
         np.frombuffer(picture.tobytes("raw", name), np.uint8).reshape(shape) for name in "RGB"

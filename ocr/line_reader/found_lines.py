@@ -4,6 +4,7 @@ import cmath
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ Box = tuple[float, float, float, float]
 # rule beside the line.
 TOP, BOTTOM = 0.62, 0.02
 ABOVE_LETTERS, BELOW_LETTERS = 0.9, 0.3
-_SAMPLES = 12
+_SAMPLES = np.arange(12.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,15 +63,16 @@ class TextLine:
             is_sure=self.is_sure or after.is_sure,
         )
 
-    def band(self, darkness: Floats, columns: Ints, above: float = TOP, below: float = -BOTTOM) -> Floats:
+    def band(self, darkness: Floats, columns: Ints, above: Any = TOP, below: Any = -BOTTOM) -> Floats:
         """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.
 
         darkness: the page's, [H, W], with all of the columns. above, below: how far the rows reach from the baseline,
-        in type sizes.
+        in type sizes; [B] each for [12, B, columns].
         """
-        offsets = np.linspace(-above * self.size, below * self.size, _SAMPLES, dtype=np.float32)
+        step = (above + below) * self.size / _SAMPLES[-1]
+        offsets = (np.multiply.outer(_SAMPLES, step) - above * self.size).astype(np.float32)
         base = self.baseline.take(columns - self.left, mode="clip")
-        rows = np.rint(base + offsets[:, None]).astype(np.intp)
+        rows = np.rint(base + offsets[..., None]).astype(np.intp)
         rows = np.minimum(np.maximum(rows, 0), darkness.shape[0] - 1) * darkness.shape[1]
         pixels: Floats = darkness.take(rows + columns)
         return pixels

@@ -71,7 +71,8 @@ def _smoothed(line: TextLine) -> Floats:
     reach = min(int(_SMOOTH * line.size) | 1, 2 * (len(line.baseline) // 2) - 1)
     if reach < 3:
         return np.full_like(line.baseline, line.middle)
-    padded = np.pad(line.baseline, reach // 2, mode="edge")
+    around = np.arange(-(reach // 2), len(line.baseline) + reach // 2)
+    padded = line.baseline.take(around, mode="clip")  # np.pad takes ten times as long
     return np.convolve(padded, np.full(reach, 1 / reach), "valid").astype(np.float32)
 
 

@@ -26,7 +26,7 @@ _WIDEST = 3.0  # wider white says little about where the gutter is
 # A rule between columns is this narrow, and blurred as far to its sides: it counts as white. Unlike a letter it goes
 # on above ascenders and below descenders.
 _RULE, _BESIDE_RULE = 0.2, 0.12
-_BEYOND_LETTERS = ((ABOVE_LETTERS, BELOW_LETTERS), (TOP, 0.5), (1.1, -BOTTOM))
+_BEYOND_LETTERS = np.array([(ABOVE_LETTERS, TOP, 1.1), (BELOW_LETTERS, 0.5, -BOTTOM)])
 _SPECK = 0.06  # narrower ink is none
 # Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
 _AS_WIDE = 0.55
@@ -111,8 +111,8 @@ def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: flo
     It may begin or end beside them, as at a column's first and last line, and then goes on far to its other side.
     """
     ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
-    bands = (line.band(darkness, np.arange(*ends), above, below) for above, below in _BEYOND_LETTERS)
-    return any((pixels.max(1) > level).all() for pixels in bands)
+    pixels = line.band(darkness, np.arange(*ends), *_BEYOND_LETTERS)
+    return bool((pixels.max(-1) > level).all(0).any())
 
 
 def _around(lines: Sequence[TextLine], level: Sequence[TextLine]) -> Iterator[_Gap]:

@@ -106,10 +106,13 @@ class OnnxNetworks(Networks):
 
     def _frames(self, image: Floats) -> Frames:
         logits = self._logits(image)
-        return logits.argmax(-1), 1 / np.exp(logits - logits.max(-1, keepdims=True)).sum(-1)
+        classes = logits.argmax(-1)
+        logits -= np.take_along_axis(logits, classes[:, None], 1)
+        return classes, 1 / np.exp(logits, out=logits).sum(-1)
 
     def _logits(self, image: Floats) -> Floats:
-        wide = np.pad(image, ((0, 0), (0, -image.shape[1] % self.sizes.step_px)))
+        white = np.zeros((len(image), -image.shape[1] % self.sizes.step_px), np.float32)
+        wide = np.concatenate([image, white], axis=1)
         logits: Floats = self._reader.run(None, {"line": wide[None, None]})[0][0]
         return logits
 

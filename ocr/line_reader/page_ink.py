@@ -90,7 +90,7 @@ class PageInk:
             may_be_written=bool(
                 quantiles(np.asarray(page), [0.5])[0] >= _LEAST_PAPER
                 and np.count_nonzero(found.text) >= _LEAST_INK * found.text.size
-                and np.mean(found.pictures) <= _MOST_PICTURE
+                and np.count_nonzero(found.pictures) <= _MOST_PICTURE * found.pictures.size
             ),
             coarse=coarse and replace(coarse, scale=coarse.scale * scale),
             rules=tuple(

@@ -11,7 +11,7 @@ from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
 from ocr.imaging.measures import DARK_LEVELS, NOISE_LEVELS
-from ocr.imaging.planes import picture_of
+from ocr.imaging.planes import picture_of, planes_of
 from ocr.imaging.profiles import Ints, Mask, counts_in_windows
 
 # A4 pages are analysed at about 170 dpi, where an 8 pt digit is some 13 px high.
@@ -40,10 +40,11 @@ _MARK_SHARE = 0.15
 
 def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
-    picture = picture_of(pixels, round(max(pixels.shape[:2]) / _ANALYSIS_PX))
-    first, *others = picture.split()
+    factor, planes = max(1, round(max(pixels.shape[:2]) / _ANALYSIS_PX)), planes_of(pixels)
     # Print may stand out by its colour alone.
-    return all(map(_is_blank, (*others, first))) and (not others or _is_blank(picture.convert("L")))
+    if not all(_is_blank(Image.fromarray(plane).reduce(factor)) for plane in planes[::-1]):
+        return False
+    return len(planes) == 1 or _is_blank(picture_of(pixels, factor).convert("L"))
 
 
 def _is_blank(grey: Image.Image) -> bool:
@@ -60,7 +61,7 @@ def _is_blank(grey: Image.Image) -> bool:
     contrast = _contrast(_without_borders(grey), radius_px)
     sigma = _SIGMA * float(np.median(contrast))
     values = np.asarray(grey)
-    is_clean = np.mean(values == np.median(values)) > _CLEAN_SHARE
+    is_clean = np.count_nonzero(values == np.median(values)) > _CLEAN_SHARE * values.size
     threshold = min(max(_CLEAN_LEVELS if is_clean else NOISE_LEVELS, _NOISE_SIGMAS * sigma), _MAX_CONTRAST)
     return not _has_cluster(contrast > math.floor(threshold), window_px)
 

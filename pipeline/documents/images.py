@@ -191,9 +191,9 @@ def to_rgb(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", rgba.size, _ground(rgba)), rgba).convert("RGB")
-    if image.mode in ("1", "L"):
+    if image.mode == "1":
         return image.convert("L")
-    return image if image.mode == "RGB" else image.convert("RGB")
+    return image if image.mode in ("L", "RGB") else image.convert("RGB")
 
 
 def _ground(rgba: Image.Image) -> str:

@@ -177,7 +177,8 @@ def tile(image: PageImage, settings: TileSettings) -> RenderedPage:
 
 def _grey(pixels: UInt8Array, most_px: int) -> UInt8Array:
     """Returns a page [H, W, 3] as [H, W], reduced where it has more pixels than the line reader needs."""
-    return _reduced(planes.picture_of(pixels).convert("L"), most_px)
+    picture = planes.picture_of(pixels)
+    return _reduced(picture if picture.mode == "L" else picture.convert("L"), most_px)
 
 
 def _reduced(grey: Image.Image, most_px: int) -> UInt8Array:
