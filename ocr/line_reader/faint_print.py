@@ -9,7 +9,7 @@ from encoders.views import UInt8Array
 from ocr.imaging.colour import ground_of, has_grain
 from ocr.imaging.measures import NOISE_LEVELS
 from ocr.imaging.quantiles import quantiles
-from ocr.line_reader.found_lines import Box, Floats
+from ocr.line_reader.found_lines import Box, Floats, Ints
 from ocr.orientation.detect import shows_words
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
@@ -89,24 +89,25 @@ def darkness_between(
     page = without_lines(grey, boxes)
     ground = ground_of(Image.fromarray(page))
     marks = np.maximum(page, ground) - np.minimum(page, ground)
-    is_dark = (marks >= _DARK_LEVELS) & (page < ground)
+    may_be_faint = (marks < _DARK_LEVELS) | (page > ground)
     if colour is not None:
         marks = np.maximum(marks, without_lines(colour, boxes, share=0.0))
-    marks[is_dark] = 0
-    is_mark = marks > max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))
-    if np.count_nonzero(is_mark) < _LEAST_SHARE * marks.size:
+    marks *= may_be_faint
+    places = np.flatnonzero(marks > int(max(NOISE_LEVELS, _GRAINS * np.median(marks[::4, ::4]))))
+    if len(places) < _LEAST_SHARE * marks.size:
         return None
-    marks *= is_mark
+    found = marks.ravel()[places]
     dark: Floats = np.zeros(marks.shape, np.float32)
-    dark[is_mark] = marks[is_mark] / _strongest_near(marks)[is_mark] * (_GOOD_LEVELS / 255)
-    return dark if shows_words((255 * (1 - dark)).astype(np.uint8)) else None
+    dark.ravel()[places] = found / _strongest_near(found, places, marks.shape) * (_GOOD_LEVELS / 255)
+    page[:] = 255
+    page.ravel()[places] = 255 * (1 - dark.ravel()[places])
+    return dark if shows_words(page) else None
 
 
-def _strongest_near(marks: UInt8Array) -> UInt8Array:
-    """Returns the strongest of the marks around each, 1 where there is none."""
-    height, width = marks.shape
-    padded = np.pad(marks, ((0, -height % _CELL_PX), (0, -width % _CELL_PX)))
-    cells = padded.reshape(-(-height // _CELL_PX), _CELL_PX, -(-width // _CELL_PX), _CELL_PX).max((1, 3))
-    near = np.asarray(Image.fromarray(cells).filter(ImageFilter.MaxFilter(_CELLS))).clip(1)
-    strongest: UInt8Array = near.repeat(_CELL_PX, 0).repeat(_CELL_PX, 1)[:height, :width]
-    return strongest
+def _strongest_near(marks: UInt8Array, places: Ints, shape: tuple[int, ...]) -> UInt8Array:
+    """Returns the strongest of the marks around each of a page's marks. places: of these, of all its pixels."""
+    cell = tuple(axis // _CELL_PX for axis in np.unravel_index(places, shape))
+    cells = np.zeros([side // _CELL_PX + 1 for side in shape], np.uint8)
+    np.maximum.at(cells, cell, marks)
+    near: UInt8Array = np.asarray(Image.fromarray(cells).filter(ImageFilter.MaxFilter(_CELLS)))
+    return near[cell]

@@ -60,8 +60,8 @@ def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) 
 
 def pieces(contrast: UInt8Array, ink: Mask, count: int, quarter_turns: int = 0) -> Floats:
     """Returns at most count pieces of a page that is turned counterclockwise first, as `windows` does."""
-    places = chosen(find_places(np.ascontiguousarray(np.rot90(ink, quarter_turns))), count)
-    return windows(np.ascontiguousarray(np.rot90(contrast, quarter_turns)), places)
+    places = chosen(find_places(np.rot90(ink, quarter_turns)), count)
+    return windows(contrast, places, quarter_turns)
 
 
 def find_places(ink: Mask) -> Places:
@@ -90,40 +90,40 @@ def chosen(places: Places, count: int) -> Places:
     return places.take(np.concatenate(kept))
 
 
-def windows(contrast: UInt8Array, places: Places) -> Floats:
-    """Returns the pieces scaled to one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32."""
+def windows(contrast: UInt8Array, places: Places, quarter_turns: int = 0) -> Floats:
+    """Returns the pieces scaled to one size, ink 1 and paper 0: [N, PIECE_HEIGHT, PIECE_WIDTH] float32.
+
+    places: on the page turned counterclockwise so often.
+    """
     found = np.zeros((len(places), PIECE_HEIGHT, PIECE_WIDTH), dtype=np.float32)
     step = (places.bottom - places.top) / LETTER_PX
     level = np.clip(np.log2(np.maximum(step, 1) / _FINER).astype(np.int64), 0, _MAX_LEVEL)
     for number in np.unique(level):
         here = np.flatnonzero(level == number)
         factor = 2**number
-        image = contrast
         if number:
-            image = np.asarray(Image.fromarray(contrast).reduce(int(factor)))
+            turned = Image.fromarray(np.rot90(contrast, quarter_turns))
+            framed = np.pad(np.asarray(turned.reduce(int(factor))), 1)
+        else:
+            framed = np.rot90(np.pad(contrast, 1), quarter_turns)
         middle = (places.top + places.bottom)[here] / 2 / factor - 0.5
-        found[here] = _sampled(image, places.x[here] / factor - 0.5, middle, step[here] / factor)
+        found[here] = _sampled(framed, places.x[here] / factor - 0.5, middle, step[here] / factor)
     most = np.maximum(found.max(axis=(1, 2), keepdims=True), 1.0)
     ink: Floats = np.minimum(found / most, 1.0)
     return ink
 
 
-def _sampled(image: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
-    """Returns bilinear windows around points; outside of the image is paper. step: image pixels per window pixel."""
-    height, width = image.shape
-    framed = np.pad(image, 1)
+def _sampled(framed: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
+    """Returns bilinear windows around points. framed: the image in a frame of paper. step: its pixels per window's."""
+    height, width = (side - 2 for side in framed.shape)
     rows = y[:, None] + step[:, None] * (np.arange(PIECE_HEIGHT) - (PIECE_HEIGHT - 1) / 2)
     columns = x[:, None] + step[:, None] * (np.arange(PIECE_WIDTH) - (PIECE_WIDTH - 1) / 2)
     rows, columns = np.clip(rows + 1, 0, height), np.clip(columns + 1, 0, width)
-    r0, c0 = rows.astype(np.int64), columns.astype(np.int64)
-    down, right = (rows - r0).astype(np.float32)[:, :, None], (columns - c0).astype(np.float32)[:, None, :]
-    first = (r0 * (width + 2))[:, :, None] + c0[:, None, :]
-    flat = framed.ravel()
-    above = flat[first] * (1 - right) + flat[first + 1] * right
-    first += width + 2
-    below = flat[first] * (1 - right) + flat[first + 1] * right
-    sampled: Floats = above * (1 - down) + below * down
-    return sampled
+    r0, c0 = rows.astype(np.int64)[:, :, None], columns.astype(np.int64)[:, None, :]
+    down, right = (rows[:, :, None] - r0).astype(np.float32), (columns[:, None, :] - c0).astype(np.float32)
+    above = framed[r0, c0] * (1 - right) + framed[r0, c0 + 1] * right
+    below = framed[r0 + 1, c0] * (1 - right) + framed[r0 + 1, c0 + 1] * right
+    return (above * (1 - down) + below * down).astype(np.float32, copy=False)
 
 
 def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:
