@@ -43,6 +43,8 @@ class TextLine:
 
     def between(self, left: int, right: int, slope: float = 0.0) -> "TextLine":
         """Returns the line cut or lengthened to these ends; beyond its own the baseline goes on with this slope."""
+        if (left, right) == (self.left, self.right):
+            return self
         x = np.arange(left - self.left, right - self.left)
         own = np.clip(x, 0, len(self.baseline) - 1)
         baseline = (self.baseline[own] + slope * (x - own)).astype(np.float32)

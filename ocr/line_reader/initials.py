@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ocr.imaging.pieces import pieces
+from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine, shared
 from ocr.line_reader.reading import LineReader
 
@@ -28,18 +29,18 @@ _SHARED = 0.5
 
 def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReader) -> list[ReadLine]:
     """Returns the lines, those that begin beside a large letter with that. darkness: the page's, [H, W] in 0..1."""
-    lines = list(found)
-    for read in found:
-        if (box := _initial(darkness, read, found)) is None:
+    lines, follows = list(found), _follows([read.line for read in found])
+    for number in np.flatnonzero(follows.any(1) & ~follows.any(0)).tolist():
+        read, below = found[number], found[int(follows[number].argmax())].line
+        if not _GOES_ON.match(read.text) or (box := _initial(darkness, read.line, below)) is None:
             continue
         x0, y0, x1, y1 = box
         beside = [own for own in lines if own.line.left < x1 < own.line.right and _is_beside(own.line, box)]
         feet = [float(own.line.baseline[0]) for own in found if own is read or _is_beside(own.line, box)]
         # Q goes below it
         foot = min((y for y in feet if abs(y - y1) < _FOOT * read.line.size), default=max(feet))
-        large = TextLine(
-            left=x0, right=x1, baseline=np.full(x1 - x0, foot, np.float32), size=(foot - y0) / _CAPITAL
-        )
+        baseline = np.full(x1 - x0, foot, np.float32)
+        large = TextLine(left=x0, right=x1, baseline=baseline, size=(foot - y0) / _CAPITAL)
         (initial,) = reader.read(darkness, [large])
         letter = _STEM.sub("I", initial.text.strip("\"'“„«‘ "))
         if initial.confidence < _SURE or len(letter) != 1 or not letter.isupper():
@@ -56,14 +57,8 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
     return lines
 
 
-def _initial(darkness: Floats, read: ReadLine, found: Sequence[ReadLine]) -> Pixels | None:
+def _initial(darkness: Floats, line: TextLine, below: TextLine) -> Pixels | None:
     """Returns the box of the ink to the left of a line and the next ones that is one stroke, as high as two of them."""
-    line = read.line
-    if not _GOES_ON.match(read.text) or any(_follows(own.line, line) and own is not read for own in found):
-        return None
-    below = [own.line for own in found if _follows(line, own.line)]
-    if not below:
-        return None
     size, base = line.size, float(line.baseline[0])
     top = max(0, round(base - (_CAPITAL + 2 * _TOP) * size))
     left, right = max(0, round(line.left - _REACH * size)), round(line.left + _INTO * size)
@@ -71,7 +66,7 @@ def _initial(darkness: Floats, read: ReadLine, found: Sequence[ReadLine]) -> Pix
     ink = window > float(np.median(window)) + _INK
     for piece in pieces(ink):
         x0, y0, x1, y1 = piece.x0, piece.y0, piece.x1, piece.y1
-        is_high = y1 - y0 >= _LEAST * size and top + y1 >= below[0].middle - _FOOT * size
+        is_high = y1 - y0 >= _LEAST * size and top + y1 >= below.middle - _FOOT * size
         at_top = abs(top + y0 - (base - _CAPITAL * size)) <= _TOP * size
         inside = x0 > 0 and y1 < len(ink) and left + x1 + _GAP * size >= line.left
         if is_high and at_top and inside and x1 - x0 <= _WIDEST * (y1 - y0):
@@ -79,10 +74,15 @@ def _initial(darkness: Floats, read: ReadLine, found: Sequence[ReadLine]) -> Pix
     return None
 
 
-def _follows(line: TextLine, other: TextLine) -> bool:
-    """Returns whether another line is right below a line, in its column."""
-    shares = min(line.right, other.right) - max(line.left, other.left) > 0
-    return shares and _PITCH[0] <= (other.middle - line.middle) / line.size <= _PITCH[1]
+def _follows(lines: Sequence[TextLine]) -> Mask:
+    """Returns [N, N] whether the second line of a pair is right below the first, in its column."""
+    left, right, middle, size = (
+        np.array([(it.left, it.right, it.middle, it.size) for it in lines]).reshape(-1, 4).T
+    )
+    pitch = (middle - middle[:, None]) / size[:, None]
+    found: Mask = np.minimum(right, right[:, None]) > np.maximum(left, left[:, None])
+    found &= (_PITCH[0] <= pitch) & (pitch <= _PITCH[1])
+    return found
 
 
 def _is_beside(line: TextLine, box: Pixels) -> bool:

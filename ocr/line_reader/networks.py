@@ -111,9 +111,9 @@ class OnnxNetworks(Networks):
         return classes, 1 / np.exp(logits, out=logits).sum(-1)
 
     def _logits(self, image: Floats) -> Floats:
-        white = np.zeros((len(image), -image.shape[1] % self.sizes.step_px), np.float32)
-        wide = np.concatenate([image, white], axis=1)
-        logits: Floats = self._reader.run(None, {"line": wide[None, None]})[0][0]
+        white = np.zeros((HEIGHT_PX, -image.shape[1] % self.sizes.step_px), np.float32)
+        line = np.concatenate([image, white], axis=1)[None, None]
+        logits: Floats = self._reader.run(None, {"line": line})[0][0]
         return logits
 
 

@@ -230,7 +230,7 @@ def _levelled(
         line = view.levelled(read.line)
         aside = line.left - read.line.left
         words = (replace(word, left=word.left + aside, right=word.right + aside) for word in read.words)
-        return replace(read, line=line, words=tuple(words))
+        return replace(read, line=line, words=tuple(words) if aside else read.words)
 
     boxes = (view.levelled_box((rule.x0, rule.y, rule.x1, rule.y)) for rule in rules)
     return (

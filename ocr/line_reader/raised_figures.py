@@ -160,13 +160,12 @@ def _stretches(image: Floats, size: float, above: float) -> Iterator[_Stretch]:
     height = image.shape[0]
     first, foot, last = (min(height, max(0, round(size * (above - side)))) for side in (_TOP, _FOOT, _BOTTOM))
     ink = image[first:last] > _INK
-    kinds = np.where(ink[foot - first :].any(0), 2, ink.any(0)).tolist()
+    found = np.where(ink[foot - first :].any(0), 2, ink.any(0))
+    starts, kinds = np.flatnonzero(np.diff(found, prepend=-1)).tolist(), found.tolist()
     tops = np.where(kinds, ink.argmax(0), len(ink)).tolist()
     feet = np.where(kinds, len(ink) - ink[::-1].argmax(0), 0).tolist()
-    start = 0
-    for kind, same in groupby(kinds):
-        end = start + len(list(same))
-        if kind:
+    for start, end in pairwise([*starts, len(kinds)]):
+        if kind := kinds[start]:
             before, after = start > 0 and kinds[start - 1] > 0, end < len(kinds) and kinds[end] > 0
             num = 1 if kind == 2 else math.ceil((end - start) / (_WIDTHS[1] * size))
             edge = _EDGE_PX if kind == 1 else 0
@@ -176,4 +175,3 @@ def _stretches(image: Floats, size: float, above: float) -> Iterator[_Stretch]:
                 if lowest := max(feet[inner], default=0):
                     top, low = (above - (first + row) / size for row in (min(tops[inner]), lowest))
                     yield _Stretch(left, right, top, low, before or after)
-        start = end
