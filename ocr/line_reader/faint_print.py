@@ -55,12 +55,12 @@ def without_lines(grey: UInt8Array, boxes: Iterable[Box], share: float = 0.85) -
     page = grey.copy()
     for x0, y0, x1, y1 in boxes:
         around = min(x1 - x0, y1 - y0) * _AROUND
-        place = (
-            slice(max(0, int(y0 - around)), int(y1 + around) + 1),
-            slice(max(0, int(x0 - around)), int(x1 + around) + 1),
-        )
-        if page[place].size:
-            page[place] = quantiles(page[place], [share])[0]
+        top, left = max(0, int(y0 - around)), max(0, int(x0 - around))
+        part = page[top : int(y1 + around) + 1, left : int(x1 + around) + 1]
+        if part.size:
+            lightest = part.max()
+            is_clean = np.count_nonzero(part < lightest) <= int(share * (part.size - 1))
+            part[:] = lightest if is_clean else quantiles(part, [share])[0]
     return page
 
 

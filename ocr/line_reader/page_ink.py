@@ -141,7 +141,7 @@ class PageInk:
         line, (height, width) = read.line, outside.shape
         size, reach = line.size * self.scale, [line.left, line.right]
         whites = [after.left - word.right for word, after in pairwise(read.words)]
-        apart = float(np.clip(_WIDER * max(whites, default=0.0) / line.size, *most)) * size
+        apart = min(max(_WIDER * max(whites, default=0.0) / line.size, most[0]), most[1]) * size
         offsets = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None]
         for side, step in enumerate((-1, 1)):
             first, end = int(reach[side] * self.scale), (-1, width)[side]
