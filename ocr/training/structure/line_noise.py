@@ -40,10 +40,11 @@ _EVEN, _LARGER = 0.3, 1.15  # share of pages whose headings are hardly larger th
 
 def found(rng: random.Random, page: LinePage) -> LinePage:
     """Returns a page with its lines as found, in reading order, and its rules as seen."""
-    lines, width_pt = _levelled(rng, page) if rng.random() < _EVEN else page.lines, page.width_pt
+    is_even, width_pt = bool(page.lines) and rng.random() < _EVEN, page.width_pt
     fused = _FUSED if rng.random() < _FUSING else 0.0
     badly = rng.random() if rng.random() < _BADLY else 0.0
     torn, lost = max(_TORN, badly * _BADLY_TORN), max(_LOST, badly * _BADLY_LOST)
+    lines = _levelled(rng, page) if is_even else page.lines
     pieces = [piece for line in lines for piece in _parted(rng, line)]
     pieces = _joined(rng, pieces, fused)
     if pieces and rng.random() < _RIVER:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.structure.line_noise import found
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.true_lines import ROLES
 
@@ -76,3 +77,8 @@ def test_uses_of_a_page_differ_in_what_was_found(corpus: Path) -> None:
         pages for seed in range(20) if len(pages := line_pages(random.Random(seed), source, uses=2)) == 2
     )
     assert first.lines != second.lines
+
+
+def test_a_page_without_lines_is_found_without_lines() -> None:
+    page = LinePage.of("book", (300.0, 400.0), ())
+    assert not any(found(random.Random(seed), page).lines for seed in range(20))
