@@ -72,7 +72,7 @@ def find_places(ink: Mask) -> Places:
         return Places(*np.zeros((4, 0), dtype=np.int64))
     left = (width - num_strips * _STRIP_PX) // 2
     strips = ink[:, left : left + num_strips * _STRIP_PX].reshape(height, num_strips, _STRIP_PX)
-    counts = strips.view(np.uint8).sum(axis=2, dtype=np.uint8)
+    counts = np.einsum("hsk->hs", strips.view(np.uint8))  # sums, as sum() finds them in three times the time
     strip, top, bottom = letter_rows(counts, _STRIP_PX, ORIENTATION_ROWS)
     x = left + strip * _STRIP_PX + _STRIP_PX // 2
     return Places(x, top, bottom, _num_beside(strip, top, bottom, (height, num_strips)))
@@ -102,8 +102,9 @@ def windows(contrast: UInt8Array, places: Places, quarter_turns: int = 0) -> Flo
         here = np.flatnonzero(level == number)
         factor = 2**number
         if number:
-            turned = Image.fromarray(np.rot90(contrast, quarter_turns))
-            framed = np.pad(np.asarray(turned.reduce(int(factor))), 1)
+            axes = (1, 0) if quarter_turns % 2 else (0, 1)  # so that rows are as they lie in memory
+            rows = Image.fromarray(np.rot90(contrast, quarter_turns).transpose(axes))
+            framed = np.pad(np.asarray(rows.reduce(int(factor))), 1).transpose(axes)
         else:
             framed = np.rot90(np.pad(contrast, 1), quarter_turns)
         middle = (places.top + places.bottom)[here] / 2 / factor - 0.5
