@@ -21,7 +21,7 @@ def ground_of(band: Image.Image) -> UInt8Array:
     """Returns the shade of the ground around each pixel, [H, W]. band: mode L."""
     cells = band.reduce(min(_CELL_PX, *band.size)).filter(ImageFilter.MedianFilter(_CELLS))
     if len(set(cells.getextrema())) == 1:  # which resizing leaves as it is
-        return np.broadcast_to(np.asarray(cells)[:1, :1], band.size[::-1])
+        return np.full(band.size[::-1], np.asarray(cells)[0, 0])  # faster to compare with than a number
     return np.asarray(cells.resize(band.size, Image.Resampling.BILINEAR))
 
 

@@ -69,7 +69,7 @@ def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:
     lightest = Image.fromarray(_lightest_near(np.asarray(small)))
     values, near = np.asarray(grey), np.asarray(lightest.filter(ImageFilter.BoxBlur(limits.blur_cells)))
     if near.min() == near.max():  # clean paper, which resizing leaves as it is
-        near = near[:1, :1]
+        near = np.full_like(values, near[0, 0])
     else:
         near = resized(near[None], grey.width, grey.height, Image.Resampling.BILINEAR)[0]
     darker: UInt8Array = np.maximum(near, values)
