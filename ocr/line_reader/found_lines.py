@@ -74,9 +74,8 @@ class TextLine:
         step = (above + below) * self.size / _SAMPLES[-1]
         offsets = (np.multiply.outer(_SAMPLES, step) - above * self.size).astype(np.float32)
         base = self.baseline.take(columns - self.left, mode="clip")
-        rows = np.rint(base + offsets[..., None]).astype(np.intp)
-        rows = np.minimum(np.maximum(rows, 0), darkness.shape[0] - 1) * darkness.shape[1]
-        pixels: Floats = darkness.take(rows + columns)
+        rows = np.rint(base + offsets[..., None]).clip(0, len(darkness) - 1).astype(np.intp)
+        pixels: Floats = darkness.take(rows * darkness.shape[1] + columns)
         return pixels
 
     def box_of(self, word: "LineWord") -> tuple[float, float, float, float]:

@@ -6,6 +6,7 @@ stand one below the other over many rows.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 
@@ -96,7 +97,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     gaps = [
         (a, b) for a, b in stretches(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size
     ]
-    usual = float(np.median([b - a for a, b in gaps])) if len(gaps) > 1 else 0.0
+    usual = median(b - a for a, b in gaps) if len(gaps) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
         (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule, level)

@@ -53,7 +53,7 @@ class Net:
     def _layer(self, name: str, x: Floats) -> Floats:
         weight = self.weights[f"{name}.weight"]
         y = x.reshape(-1, len(weight)) @ weight + self.weights[f"{name}.bias"]
-        rectified: Floats = np.maximum(y, 0, out=y).reshape(*x.shape[:-1], -1)
+        rectified: Floats = np.clip(y, 0, None, out=y).reshape(*x.shape[:-1], -1)
         return rectified
 
 
