@@ -5,7 +5,7 @@ what is then read for sure is text: of signatures and drawings next to nothing i
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -210,7 +210,7 @@ class _Search:
         part = slice(max(0, row.y0 - 1), row.y1 + 1), slice(max(0, row.x0 - 1), row.x1 + 1)
         top, foot, left, right = (round(side / ink.scale) for it in part for side in (it.start, it.stop))
         window = self.darkness[top:foot, left:right]
-        others = Image.fromarray((ink.text & ~outside)[part]).resize(window.shape[::-1])
+        others = Image.fromarray(ink.text[part] & ~outside[part]).resize(window.shape[::-1])
         inked = (normalised(window) > _INK) & ~np.asarray(others)
         own, found = _slope_of(inked), list[ReadLine]()
         is_slanted = (
@@ -223,8 +223,8 @@ class _Search:
                 break
             if at == own and self._is_stamp(left, top, window, own):
                 return []
-            either = (_line(inked, left, top, at, letters) for letters in (_SMALL_LETTERS, _CAPITALS))
-            lines = sorted(filter(None, either), key=lambda line: abs(math.log(line.size / self.size)))
+            either = _lines(inked, left, top, at)  # the more likely one first
+            lines = sorted(either, key=lambda line: abs(math.log(line.size / self.size)))
             if lines and (row.height - abs(at) * row.width) / ink.scale < AS_HIGH[1] * self.size:
                 lines.append(_below_ascenders(lines[0], row.y0 / ink.scale, at, self.size))
             for line in lines:
@@ -288,23 +288,22 @@ def _below_ascenders(line: TextLine, top: float, slope: float, size: float) -> T
     return replace(line, baseline=(first + slope * across).astype(np.float32), size=size)
 
 
-def _line(ink: Mask, x0: int, y0: int, slope: float, letters: tuple[float, float]) -> TextLine | None:
-    """Returns the line that a row's ink shows if most of it is of letters so high; None for specks."""
-    height, dense = letters
+def _lines(ink: Mask, x0: int, y0: int, slope: float) -> Iterator[TextLine]:
+    """Yields the lines that a row's ink shows if most of it is of small letters, and of capitals; none for specks."""
     down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
-    own = np.arange(len(ink))[:, None] + down[None]
-    level = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))
-    profile = level.sum(1)
-    columns = np.flatnonzero(level.any(0))
-    if len(columns) < LEAST_PX:
-        return None
-    full = np.flatnonzero(profile > dense * np.sort(profile)[-max(1, len(profile) // _FULLEST)])
-    holes = np.flatnonzero(np.diff(full) > max(2, _HOLE * len(profile))) + 1
-    band = max(np.split(full, holes), key=len)
-    top, foot = y0 + int(band[0]), y0 + int(band[-1]) + 1
-    first, end = int(columns[0]), int(columns[-1]) + 1
-    baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
-    return TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
+    if down.any():
+        own = np.arange(len(ink))[:, None] + down[None]
+        ink = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))
+    profile = ink.sum(1)
+    columns = np.flatnonzero(ink.any(0))
+    for height, dense in (_SMALL_LETTERS, _CAPITALS) if len(columns) >= LEAST_PX else ():
+        full = np.flatnonzero(profile > dense * np.sort(profile)[-max(1, len(profile) // _FULLEST)])
+        holes = np.flatnonzero(np.diff(full) > max(2, _HOLE * len(profile))) + 1
+        band = max(np.split(full, holes), key=len)
+        top, foot = y0 + int(band[0]), y0 + int(band[-1]) + 1
+        first, end = int(columns[0]), int(columns[-1]) + 1
+        baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
+        yield TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
 
 
 def _above_tails(read: ReadLine, foot: float) -> ReadLine:
