@@ -190,6 +190,8 @@ def to_rgb(image: Image.Image) -> Image.Image:
         return image.getchannel(0)
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
+        if rgba.getchannel("A").getextrema() == (255, 255):  # as on scans
+            return rgba.convert("RGB")
         return Image.alpha_composite(Image.new("RGBA", rgba.size, _ground(rgba)), rgba).convert("RGB")
     if image.mode == "1":
         return image.convert("L")
@@ -200,7 +202,7 @@ def _ground(rgba: Image.Image) -> str:
     """Returns the colour to lay a transparent picture on: white, unless it hides some of what ends at transparency."""
     opaque = np.asarray(rgba.getchannel("A")) >= _OPAQUE
     inner = np.asarray(Image.fromarray(opaque.astype(np.uint8)).filter(ImageFilter.MinFilter(3))) > 0
-    if inner.sum() == opaque.sum():
+    if np.array_equal(inner, opaque):
         return "white"
     # A pale seam of dark letters, which programs leave that make paper transparent, is not hidden with them.
     grey = np.asarray(rgba.convert("L"))
