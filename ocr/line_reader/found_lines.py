@@ -107,7 +107,7 @@ class ReadLine:
     """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read.
 
     words: those of text.split(), in its order. is_rule: it is a rule, printed or typed, and has no text. hole: how wide
-    the widest of its ink is from which no letter was read, in type sizes.
+    the widest of its ink is from which no letter was read, stroke: how wide its strokes are, in type sizes.
     """
 
     line: TextLine
@@ -116,6 +116,7 @@ class ReadLine:
     words: tuple[LineWord, ...] = ()
     is_rule: bool = False
     hole: float = 0.0
+    stroke: float = 0.0
 
     @property
     def num_letters(self) -> int:
@@ -158,11 +159,8 @@ class TurnedLines:
         turned = complex(across * middle.real + down * middle.imag, down * middle.real + across * middle.imag)
         begin = complex(self.left, self.top) + middle - turned * turn
         corners = [begin + complex(x, y) * turn for x in box[::2] for y in box[1::2]]
-        (left, *_, right), (top, *_, foot) = (
-            sorted(round(side, 3) for side in sides)
-            for sides in ([it.real for it in corners], [it.imag for it in corners])
-        )
-        return left, top, right, foot
+        x, y = [round(it.real, 3) for it in corners], [round(it.imag, 3) for it in corners]
+        return min(x), min(y), max(x), max(y)
 
 
 def middle_of(values: Floats) -> np.float32:

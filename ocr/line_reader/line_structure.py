@@ -50,7 +50,6 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
     are_long = (np.bincount(strands) >= _LONG)[strands]
     of_strands = _means(before, strands)[np.ix_(strands, strands)]
     scores += np.float32(_OF_STRANDS) * np.where(are_long[:, None] & are_long & ~is_one, of_strands, 0)
-    order = ordered(scores)
     named = roles.argmax(1)
     is_cell = np.isin(named, tabular)
     rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))
@@ -60,7 +59,7 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
             groups = clustered(pairs[pair][np.ix_(own, own)])
             starts = [places[own[groups == group], axis].mean() for group in range(groups.max() + 1)]
             found[own] = np.argsort(np.argsort(starts))[groups]
-    return LineStructure(order=order, blocks=blocks, roles=named, rows=rows, columns=columns)
+    return LineStructure(order=ordered(scores), blocks=blocks, roles=named, rows=rows, columns=columns)
 
 
 def _surely(before: Floats, places: Floats, is_one: npt.NDArray[np.bool_]) -> tuple[Floats, Ints]:

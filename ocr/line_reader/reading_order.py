@@ -4,7 +4,6 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -49,17 +48,13 @@ def in_reading_order(
     that lies level; None to find that. rules: the page's, in both directions, as they would stand there.
     """
     level = levelled([read.line for read in reads]) if level is None else level
-    network = network or shipped()
     found: list[Unit] = []
     for part in _parts(level):
         lines, own = [level[number] for number in part], [reads[number] for number in part]
-        tokens = line_tokens(
-            np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32),
-            [read.text for read in own],
-            *(size_px or _size_around(lines)),
-            rules,
-        )
-        structure = structure_of(*network.logits(tokens), tokens.places, TABULAR)
+        boxes = np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32)
+        texts, strokes = [read.text for read in own], [read.stroke for read in own]
+        tokens = line_tokens(boxes, texts, *(size_px or _size_around(lines)), rules, strokes)
+        structure = structure_of(*(network or shipped()).logits(tokens), tokens.places, TABULAR)
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]
             found.append(Unit(role, [[own[at] for at in row] for row in rows], places))
@@ -100,10 +95,8 @@ def _units(lines: Sequence[TextLine], structure: LineStructure) -> Iterator[tupl
             own.sort(key=lambda number: lines[number].middle)
             yield ROLES[TABULAR[0]], _table_rows(lines, own)
         else:
-            widths = Counter[int]()
-            for number in own:
-                widths[int(structure.roles[number])] += lines[number].right - lines[number].left
-            yield ROLES[widths.most_common(1)[0][0]], _text_rows(lines, own)
+            widths = [lines[number].right - lines[number].left for number in own]
+            yield ROLES[np.bincount(structure.roles[own], widths).argmax()], _text_rows(lines, own)
 
 
 def _text_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[int]]:
@@ -121,11 +114,10 @@ def _table_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[
     rows: list[list[int]] = []
     for number in numbers:
         near = (row for row in reversed(rows[-40:]) if any(_is_beside(lines[n], lines[number]) for n in row))
-        row = next(near, None)
-        if row is None:
-            rows.append([number])
-        else:
-            row.append(number)
+        row = next(near, None) or []
+        if not row:
+            rows.append(row)
+        row.append(number)
     return [sorted(row, key=lambda number: lines[number].left) for row in rows]
 
 

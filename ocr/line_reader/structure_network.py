@@ -36,7 +36,8 @@ class StructureNetwork:
         """Returns roles [N, num_roles] and pairs [4, N, N] of the lines, as logits."""
         count = len(tokens.numbers)
         spelt = self._linear("spelling", self._weights["letters.weight"][tokens.letters].reshape(count, -1))
-        lines = self._linear("enter", np.maximum(self._linear("numbers", tokens.numbers) + spelt, 0))
+        numbers = tokens.numbers[:, : self._weights["numbers.weight"].shape[1]]
+        lines = self._linear("enter", np.maximum(self._linear("numbers", numbers) + spelt, 0))
         biases = np.empty((self._layers * self._heads, count, count), np.float32)
         near = np.empty((_PAIRS, count, count), np.float32)
         for start in range(0, count, _ROWS):  # at once the hidden layers of many lines would take gigabytes
@@ -49,15 +50,13 @@ class StructureNetwork:
             lines = self._block(f"blocks.{number}", lines, bias)
         kept = tokens.num_lines
         lines, near = self._normed("norm", lines)[:kept], near[:, :kept, :kept]
-        first, second = (
-            self._linear("matches", lines).reshape(len(lines), 2, _PAIRS, -1).transpose(1, 2, 0, 3)
-        )
+        matches = self._linear("matches", lines).reshape(len(lines), 2, _PAIRS, -1)
+        first, second = matches.transpose(1, 2, 0, 3)
         scores = first @ second.transpose(0, 2, 1) / np.sqrt(np.float32(first.shape[-1]))
         scores += near
         turned = scores.transpose(0, 2, 1)
-        return self._linear("roles", lines), np.concatenate(
-            [scores[:1] - turned[:1], scores[1:] + turned[1:]]
-        )
+        related = np.concatenate([scores[:1] - turned[:1], scores[1:] + turned[1:]])
+        return self._linear("roles", lines), related
 
     def _block(self, name: str, lines: Floats, bias: Floats) -> Floats:
         count, width = lines.shape
@@ -66,9 +65,8 @@ class StructureNetwork:
         scores = queries @ keys.transpose(0, 2, 1) / np.sqrt(np.float32(width // self._heads)) + bias
         weights = np.exp(scores - scores.max(-1, keepdims=True))
         weights /= weights.sum(-1, keepdims=True)
-        lines = lines + self._linear(
-            f"{name}.output", (weights @ values).transpose(1, 0, 2).reshape(count, width)
-        )
+        seen = (weights @ values).transpose(1, 0, 2).reshape(count, width)
+        lines = lines + self._linear(f"{name}.output", seen)
         wide = np.maximum(self._linear(f"{name}.wide", self._normed(f"{name}.second", lines)), 0)
         made: Floats = lines + self._linear(f"{name}.narrow", wide)
         return made
