@@ -107,7 +107,7 @@ class ReadLine:
     """A line and its text. confidence: the mean probability of its characters, 0 to 1; 0 where nothing was read.
 
     words: those of text.split(), in its order. is_rule: it is a rule, printed or typed, and has no text. hole: how wide
-    the widest of its ink is from which no letter was read, stroke: how wide its strokes are, in type sizes.
+    the widest of its ink is from which no letter was read, in type sizes.
     """
 
     line: TextLine
@@ -116,7 +116,6 @@ class ReadLine:
     words: tuple[LineWord, ...] = ()
     is_rule: bool = False
     hole: float = 0.0
-    stroke: float = 0.0
 
     @property
     def num_letters(self) -> int:

@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 
-NUM_FEATURES, NUM_PAIR = 18, 10
+NUM_FEATURES, NUM_PAIR = 17, 10
 HEAD, TAIL = 16, 8  # letters at a line's start and end that are seen
 _ASCII, _FIRST = 95, 32
 # None, printable ASCII, and bullets, dashes, quotes, digits and letters of other kinds, the rest; what a rule across
 # the page has in place of letters, and one down it.
 _ACROSS = _ASCII + 6
 NUM_LETTERS = _ACROSS + 2
-MOST_RULES, _THIN, _CLIP, _HEAVY = 80, 0.1, 3.0, 0.3
+MOST_RULES, _THIN, _CLIP = 80, 0.1, 3.0
 _OTHERS = (("•◦▪■●○→✓★‣▶∗·□☐☑»∘", 1), ("–—−‐", 2), ("“”‘’„«", 3))
 
 
@@ -45,20 +45,15 @@ def line_tokens(
     width: float,
     height: float,
     rules: Sequence[tuple[float, float, float, float]] = (),
-    strokes: Sequence[float] = (),
 ) -> LineTokens:
     """Returns what a network sees of the lines of a page, and of its longest rules.
 
     places: [N, 4] x0, x1, baseline, type size. width, height: the page's, in the same unit. rules: x0, y0, x1, y1 of
-    each. strokes: how wide those of each line are, in type sizes, 0 where that is not known.
+    each.
     """
     lengths = np.array([len(text) for text in texts], np.float32)
     em = weighted_median(places[:, 3], lengths)
     lines, count = len(texts), min(len(rules), MOST_RULES)
-    known, heavy = np.flatnonzero(strokes), np.zeros(lines + count, np.float32)
-    if len(known):
-        widths = np.array(strokes, np.float32)[known]
-        heavy[known] = np.log(widths / weighted_median(widths, lengths[known])) / _HEAVY
     if count:
         left, top, right, foot = np.array(rules, np.float32).reshape(-1, 4).T
         kept = np.argsort(top - foot + left - right, kind="stable")[:count]
@@ -75,7 +70,6 @@ def line_tokens(
             np.log(wide) / 3, np.log(wide / np.maximum(lengths, 1) / size), np.log1p(lengths) / 4,
             np.full_like(x0, np.log(page_wide) - 4), np.full_like(x0, np.log(page_high) - 4),
             np.full_like(x0, np.log(lines) / 4 - 1), *np.array([_shares(text) for text in texts], np.float32).T,
-            heavy.clip(-_CLIP, _CLIP),
         ],
         1,
     )  # fmt: skip

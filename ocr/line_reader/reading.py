@@ -54,13 +54,6 @@ class _Piece:
     line: int
     image: Floats
 
-    @property
-    def stroke(self) -> float:
-        """How wide the strokes of its letters are, in type sizes: twice their ink through its edges."""
-        ink = self.image.clip(0, 1)
-        edges = abs(np.diff(ink, axis=0)).sum() + abs(np.diff(ink, axis=1)).sum()
-        return float(2 * ink.sum() / max(edges, 1.0)) * (ABOVE + BELOW) / HEIGHT_PX
-
 
 class LineReader:
     """Finds and reads lines of text. calibration: of its confidence, None for a reader without one."""
@@ -152,7 +145,7 @@ class LineReader:
         texts: list[list[str]] = [[] for _ in lines]
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
-        starts, holes, strokes = [0] * len(lines), [0.0] * len(lines), [0.0] * len(lines)
+        starts, holes = [0] * len(lines), [0.0] * len(lines)
         for piece, frames in zip(images, self._networks.frames([each.image for each in images]), strict=True):
             letters = with_raised(piece.image, self._decoded(*frames), above=ABOVE, below=BELOW)
             line = piece.line
@@ -160,7 +153,6 @@ class LineReader:
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(piece.image, letters, lines[line], starts[line])
             holes[line] = max(holes[line], widest_hole(piece.image, letters, above=ABOVE, below=BELOW))
-            strokes[line] = strokes[line] or piece.stroke
             starts[line] += piece.image.shape[1]
         found = [
             ReadLine(
@@ -169,7 +161,6 @@ class LineReader:
                 confidence=float(np.mean(chances[number])) if chances[number] else 0.0,
                 words=tuple(words[number]),
                 hole=holes[number],
-                stroke=strokes[number],
             )
             for number, line in enumerate(lines)
         ]

@@ -52,8 +52,8 @@ def in_reading_order(
     for part in _parts(level):
         lines, own = [level[number] for number in part], [reads[number] for number in part]
         boxes = np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32)
-        texts, strokes = [read.text for read in own], [read.stroke for read in own]
-        tokens = line_tokens(boxes, texts, *(size_px or _size_around(lines)), rules, strokes)
+        texts = [read.text for read in own]
+        tokens = line_tokens(boxes, texts, *(size_px or _size_around(lines)), rules)
         structure = structure_of(*(network or shipped()).logits(tokens), tokens.places, TABULAR)
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]

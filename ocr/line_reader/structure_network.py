@@ -36,8 +36,7 @@ class StructureNetwork:
         """Returns roles [N, num_roles] and pairs [4, N, N] of the lines, as logits."""
         count = len(tokens.numbers)
         spelt = self._linear("spelling", self._weights["letters.weight"][tokens.letters].reshape(count, -1))
-        numbers = tokens.numbers[:, : self._weights["numbers.weight"].shape[1]]
-        lines = self._linear("enter", np.maximum(self._linear("numbers", numbers) + spelt, 0))
+        lines = self._linear("enter", np.maximum(self._linear("numbers", tokens.numbers) + spelt, 0))
         biases = np.empty((self._layers * self._heads, count, count), np.float32)
         near = np.empty((_PAIRS, count, count), np.float32)
         for start in range(0, count, _ROWS):  # at once the hidden layers of many lines would take gigabytes

@@ -1,6 +1,6 @@
 """Lines as a finder finds them: parted at wide white, some joined, torn or lost, ends and baselines off, askew.
 
-On some pages headings are hardly larger than text. How wide a line's strokes are, as bold, is drawn by its role.
+On some pages headings are hardly larger than text.
 
 And rules as they are seen: the long ones of those printed, some torn or lost, and now and then where none is.
 """
@@ -35,11 +35,6 @@ _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 # Shares of pages on which no rule is seen, or rules are torn and lost, and of these rules at most; how long a rule is
 # at least, as a share of the page's mean side; how many are seen where none is, and on which share of pages.
 _UNRULED, _WORN, _WORN_SHARE, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.4, 0.3, 0.046, 4, 0.12
-# Shares of pages on which lines of a role are bold, and of other lines; how much wider the strokes of bold type are, as
-# a logarithm, how far those of roles and of lines are off, and the share of pages where nothing is known of them.
-_BOLD = {"title": 0.6, "table head": 0.5, "caption": 0.15, "page header": 0.15, "form": 0.1, "contents": 0.05}
-_BOLD |= dict.fromkeys(("heading 1", "heading 2", "heading 3"), 0.75)
-_STRONG, _WIDER, _FACE, _STROKE, _UNKNOWN = 0.03, (0.18, 0.5), 0.05, 0.05, 0.15
 _EVEN, _LARGER = 0.3, 1.15  # share of pages whose headings are hardly larger than text, and how much at most
 
 
@@ -55,8 +50,6 @@ def found(rng: random.Random, page: LinePage) -> LinePage:
     if pieces and rng.random() < _RIVER:
         pieces = _along_rivers(rng, pieces)
     pieces = [part for piece in pieces if rng.random() > lost for part in _torn(rng, piece, torn)]
-    wider, is_known = rng.uniform(*_WIDER), rng.random() > _UNKNOWN
-    faces = [wider * (rng.random() < _BOLD.get(role, 0.0)) + rng.gauss(0, _FACE) for role in ROLES]
     slope = math.tan(math.radians(rng.gauss(0, _ANGLE_DEG))) if rng.random() < _ASKEW else 0.0
     lines = tuple(
         replace(
@@ -68,8 +61,6 @@ def found(rng: random.Random, page: LinePage) -> LinePage:
             + slope * ((piece.x0 + piece.x1 - width_pt) / 2),
             size=piece.size * math.exp(rng.gauss(0, _SIZE)),
             order=number,
-            stroke=is_known
-            * math.exp(faces[piece.place.role] + wider * (rng.random() < _STRONG) + rng.gauss(0, _STROKE)),
         )
         for number, piece in enumerate(pieces)
     )

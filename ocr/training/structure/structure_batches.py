@@ -63,8 +63,7 @@ class StructureBatch:
 
 def tokens_of(page: LinePage) -> LineTokens:
     places = np.array([(line.x0, line.x1, line.base, line.size) for line in page.lines], np.float32)
-    texts, strokes = [line.text for line in page.lines], [line.stroke for line in page.lines]
-    return line_tokens(places, texts, page.width_pt, page.height_pt, page.rules, strokes)
+    return line_tokens(places, [line.text for line in page.lines], page.width_pt, page.height_pt, page.rules)
 
 
 def _truth(page: LinePage) -> np.ndarray:

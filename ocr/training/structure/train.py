@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
-from ocr.line_reader.line_features import NUM_FEATURES, NUM_LETTERS
+from ocr.line_reader.line_features import NUM_LETTERS
 from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
@@ -59,9 +59,9 @@ def open_net(folder: Path) -> StructureNet:
     """Returns the network that a training wrote."""
     net = StructureNet(StructureSizes(**json.loads((folder / SIZES).read_text(encoding="utf-8"))))
     weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
-    letters, numbers = weights["letters.weight"], weights["numbers.weight"]
-    weights["letters.weight"] = F.pad(letters, (0, 0, 0, NUM_LETTERS - len(letters)))
-    weights["numbers.weight"] = F.pad(numbers, (0, NUM_FEATURES - numbers.shape[1]))
+    weights["letters.weight"] = F.pad(
+        weights["letters.weight"], (0, 0, 0, NUM_LETTERS - len(weights["letters.weight"]))
+    )
     net.load_state_dict(weights)
     return net.eval()
 

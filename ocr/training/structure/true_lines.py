@@ -54,7 +54,7 @@ class Place:
 class TrueLine:
     """A line as a finder might find it. x0, x1, base, size: in points, base its baseline's height in the middle.
 
-    words: their ends, [x0, x1] each. order: its place in the order of reading. stroke: as line_tokens takes it.
+    words: their ends, [x0, x1] each. order: its place in the order of reading.
     """
 
     text: str
@@ -65,7 +65,6 @@ class TrueLine:
     words: tuple[tuple[float, float], ...]
     place: Place
     order: int
-    stroke: float = 0.0
 
 
 @dataclass(slots=True)
