@@ -42,7 +42,7 @@ def is_blank(pixels: UInt8Array) -> bool:
     """Returns True for a page without marks. pixels: [H, W, 3] or [H, W] uint8."""
     factor, planes = max(1, round(max(pixels.shape[:2]) / _ANALYSIS_PX)), planes_of(pixels)
     # Print may stand out by its colour alone.
-    if not all(_is_blank(Image.fromarray(plane).reduce(factor)) for plane in planes[::-1]):
+    if not all(_is_blank(Image.fromarray(plane).reduce(factor)) for plane in (*planes[1:], planes[0])):
         return False
     return len(planes) == 1 or _is_blank(picture_of(pixels, factor).convert("L"))
 
