@@ -1,23 +1,26 @@
 """Looks for lines on their side or upside down on a page that is upright: in margins, on axes, in wide tables.
 
 As it stands the reader sees nothing of a line on its side, or letters one below the other, and of one that is upside
-down what no language has. What was not read for sure is shown to the network that tells which way up pages are; only
-where that sees turned text, the page is rotated and looked at again.
+down what no language has. What was not read for sure is shown to the network that tells which way up pages are; where
+that sees turned text, the page is rotated and looked at again, and so is each column of single letters: that network
+knows print of a page's usual sizes, and wants more of it than one line.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import itemgetter
 
 import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, TurnedLines, shared
+from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.orientation.detect import ANGLES, Angle, evidence
+from ocr.types import BoxPx
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
 # turned lines, letters of several that stand in a row may have been read as one line of up to so many marks, and parts
@@ -31,6 +34,10 @@ _COARSE, _FINE = (1000, 24), (2000, 40)
 _LEAST_LETTERS = 4
 _CAPITAL = 0.7  # a capital's height, in type sizes
 _LEAST_INK_PX = 40  # of the analysis: four letters have more
+# So many pieces that each were read as so few marks, with no more white between than this share of their width, and
+# more than this share of the narrower one's width below each other, may be letters of a line on its side.
+_COLUMN, _MARKS, _WHITE, _BELOW = 4, 2, 1.6, 0.7
+_ON_ITS_SIDE: tuple[Angle, ...] = (90, 270)
 
 
 def turned_lines(
@@ -45,14 +52,37 @@ def turned_lines(
     if np.count_nonzero(ink.outside(read.line for read in sure)) < _LEAST_INK_PX:
         return []
     turns = _turns(without_lines(grey, (read.line.box for read in sure)))
-    if not turns:
+    columns = [] if turns else _columns(read for read in found if not _is_sure(read, _MARKS))
+    if not turns and not columns:
         return []
     kept = {
         id(read) for read in sure if _is_sure(read, _IN_A_ROW) and (read.is_rule or read.confidence > _SURELY)
     }
-    page = without_lines(grey, (read.line.box for read in found if id(read) in kept))
+    page = darkness_of(without_lines(grey, (read.line.box for read in found if id(read) in kept)))
     unsure = [read for read in found if id(read) not in kept]
-    return list(_surest([_look(page, turn_deg, unsure, reader) for turn_deg in turns]))
+    looks = [_look(page, None, turn_deg, unsure, reader) for turn_deg in turns]
+    looks += [_look(page, part, turn_deg, unsure, reader) for part in columns for turn_deg in _ON_ITS_SIDE]
+    return list(_surest(looks))
+
+
+def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
+    """Returns the columns of single letters, each with what is around it, where letters may be that were not found."""
+    found: list[tuple[int, Box]] = []
+    pieces = (read.line.box for read in unsure if not read.is_rule and len(read.text.strip()) <= _MARKS)
+    for left, top, right, foot in sorted(pieces, key=itemgetter(1)):
+        for at, (number, (x0, y0, x1, y1)) in enumerate(found):
+            shared_px, widest = min(x1, right) - max(x0, left), max(x1 - x0, right - left)
+            if shared_px > _BELOW * min(x1 - x0, right - left) and top - y1 < _WHITE * widest:
+                found[at] = number + 1, (min(x0, left), y0, max(x1, right), max(y1, foot))
+                break
+        else:
+            found.append((1, (left, top, right, foot)))
+    columns = (box for number, box in found if number >= _COLUMN)
+    beside = ((box, round(box[2] - box[0])) for box in columns)
+    return [
+        (max(0, int(x0) - px), max(0, int(y0) - 3 * px), round(x1) + px, round(y1) + 3 * px)
+        for (x0, y0, x1, y1), px in beside
+    ]
 
 
 def _turns(page: UInt8Array) -> list[Angle]:
@@ -74,10 +104,19 @@ def _is_sure(read: ReadLine, few: int) -> bool:
     return read.is_rule or (read.confidence >= _SURE and len(read.text.strip()) > few)
 
 
-def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader) -> TurnedLines:
-    """Returns what is read for sure on the page rotated clockwise, and more surely than what was read as it stands."""
+def _look(
+    page: Floats, part: BoxPx | None, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader
+) -> TurnedLines:
+    """Returns what is read for sure on the page, [H, W], rotated clockwise, and more surely than as it stands.
+
+    part: what of it is looked at, None for all.
+    """
     height, width = page.shape
-    look = read_turned(darkness_of(page), turn_deg, reader)
+    if part is None:
+        look = read_turned(page, turn_deg, reader)
+    else:
+        left, top, right, foot = part
+        look = replace(read_turned(page[top:foot, left:right], turn_deg, reader, page), left=left, top=top)
     strange = {id(odd.line) for odd in strange_lines(look.lines)}
     words = [read for read in unsure if len(read.text) > _FEW]
     kept = tuple(
@@ -89,7 +128,7 @@ def _look(page: UInt8Array, turn_deg: Angle, unsure: Sequence[ReadLine], reader:
         and any(map(str.isalnum, read.text))
     )
     if turn_deg == 180:  # digits and capitals of a line that was missed look like others upside down
-        standing = reader.read(darkness_of(page), [_standing(read.line, width, height) for read in kept])
+        standing = reader.read(page, [_standing(read.line, width, height) for read in kept])
         pairs = zip(kept, standing, strict=True)
         kept = tuple(read for read, as_it_stands in pairs if read.confidence > as_it_stands.confidence)
     return replace(look, lines=kept)

@@ -59,6 +59,16 @@ def test_a_line_in_the_margin_is_read_behind_what_it_stands_beside(
     assert y1 - y0 > x1 - x0, "a word of five letters on its side"
 
 
+@pytest.mark.parametrize(("size", "rotate"), [(8, 270), (20, 90), (28, 90)])
+def test_one_line_as_on_a_poster_is_read_too(reader: LineReader, size: float, rotate: int) -> None:
+    """It is larger or shorter than what tells which way up a page is: its letters are a column of single marks."""
+    at = (340, 270 if rotate == 90 else 60)
+    date = (at, "12 - 14 AUGUST", {"fontsize": size, "rotate": rotate})
+    parsed, turned = read(drawn(((30, 40), ABOVE, {}), ((30, 120), BELOW, {}), date), reader)
+    assert parsed.text == f"{ABOVE}\n\n{BELOW}\n\n12 - 14 AUGUST"
+    assert [part.turn_deg for part in turned] == [rotate]
+
+
 def test_rows_of_a_table_on_its_side_are_rows(reader: LineReader) -> None:
     rows = [("Pasture", "Acres", "Sheep"), ("Upper Leas", "214", "80"), ("Long Meadow", "97", "35")]
     cells = [
