@@ -51,12 +51,8 @@ def _mixed(confidence: float, strange: Iterable[StrangeLine], num_chars: int) ->
 
 
 def _is_in(found: StrangeLine, block: Block) -> bool:
-    line, box = found.line.line, block.box_px
-    return (
-        box is not None
-        and box[0] <= (line.left + line.right) / 2 <= box[2]
-        and box[1] <= line.middle <= box[3]
-    )
+    line, (x0, y0, x1, y1) = found.line.line, block.box_px or (0, 0, -1, -1)
+    return x0 <= (line.left + line.right) / 2 <= x1 and y0 <= line.middle <= y1
 
 
 def page_features(signals: LineSignals) -> dict[str, float]:

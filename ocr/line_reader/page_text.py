@@ -7,7 +7,7 @@ between blocks, a table's row is one line, with tabs between its cells. Only hea
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from statistics import median
 from typing import TypeVar
@@ -43,7 +43,7 @@ _LABELS = {
 }  # fmt: skip
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
-_FILLED, _LONGEST = 0.3, 600  # the least share of a table's cells with text; the most characters in one
+_FILLED, _LONGEST, _FRAMED = 0.3, 600, 3  # least share of cells with text; most characters, and lines, in one
 # White between cells of typewritten lines is wider than a blank and the room around it, in characters; words that tell
 # their width have so many, as wide as most up to this share.
 _BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
@@ -249,11 +249,8 @@ def _cells_of(level: Sequence[ReadLine], grids: Sequence[Table]) -> Ints:
     for number, grid in enumerate(grids):
         for at, cell in enumerate(grid):
             x0, top, x1, bottom = cell.box
-            own = [
-                n
-                for n, read in enumerate(level)
-                if top < read.line.middle <= bottom and x0 <= _start(read) < x1
-            ]
+            rows = (n for n, read in enumerate(level) if top < read.line.middle <= bottom)
+            own = [n for n in rows if x0 <= _start(level[n]) < x1]
             cells[own] = number, at
             if sum(len(level[n].text) for n in own) > _LONGEST:
                 cells[cells[:, 0] == number] = -1
@@ -293,7 +290,8 @@ def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
     lengths = [len(text) for row in written for _, text in row if text]
     if len(words) != num_words or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
         return None
-    if table_markup.is_contents(written):
+    is_frame = max(map(len, written)) < 2 and len(rows) > _FRAMED * len(table)  # around lines, as of a label
+    if is_frame or table_markup.is_contents(written):
         return None
     headed = table_markup.with_head(written)
     return table_markup.as_text(headed), table_markup.as_markdown(headed), words
@@ -409,12 +407,8 @@ def _is_apart(above: Line, below: Line) -> bool:
 def _body_size(rows: Sequence[_Row]) -> float:
     """Returns the type size of most of the page's text; 0 for a page without any."""
     sizes = sorted((row.line.size, len(row.line.text)) for row in rows)
-    half = sum(length for _, length in sizes) / 2
-    for size, length in sizes:
-        half -= length
-        if half <= 0:
-            return size
-    return 0.0
+    ends = [*accumulate(length for _, length in sizes)]
+    return next((size for (size, _), end in zip(sizes, ends, strict=True) if 2 * end >= ends[-1]), 0.0)
 
 
 def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:

@@ -94,7 +94,9 @@ def _likeness(marks: Floats) -> float:
 
 def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Iterator[int]:
     """Yields the numbers of the lines that are rules or pieces of one. marks: what each of them shows."""
-    usual = _usual_size(lines)
+    # The type size of the page's words; that of its largest line where there are none.
+    sizes = [read.line.size for read in lines if read.confidence > _UNSURE and _LETTERS.search(read.text)]
+    usual = median(sizes) if sizes else max((read.line.size for read in lines), default=0.0)
     even = {
         number
         for number, (read, own) in enumerate(zip(lines, marks, strict=True))
@@ -111,12 +113,6 @@ def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Ite
         many = sum(len("".join(lines[other].text.split())) for other in row) >= _LEAST_MARKS
         if many or len(row) >= _LEAST_PIECES or even.intersection(row):
             yield number
-
-
-def _usual_size(lines: Sequence[ReadLine]) -> float:
-    """Returns the type size of the page's words; that of its largest line where there are none."""
-    words = [read.line.size for read in lines if read.confidence > _UNSURE and _LETTERS.search(read.text)]
-    return median(words) if words else max((read.line.size for read in lines), default=0.0)
 
 
 def may_be_rule(read: ReadLine) -> bool:

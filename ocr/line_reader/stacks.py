@@ -122,8 +122,9 @@ def axis_of(path: str, height: int, width: int) -> Axis:
 
 
 def _class_of(side: int) -> int:
-    """Returns a page's side with its padding, an eighth at most: sixteen classes from a power of two to the next."""
-    return _up(side, max(DEEPEST_PX, 1 << max(0, math.floor(math.log2(max(1, side))) - 3)))
+    """Returns a page's side with its padding: eight classes from a power of two to the next, few for parts of pages."""
+    # Parts have all sizes, and each class is launched by itself and has graphs of its own: padding costs a GPU less.
+    return _up(side, 1 << math.floor(math.log2(side)) - 3 if side > 512 else 128)
 
 
 def _up(size: int, step: int) -> int:

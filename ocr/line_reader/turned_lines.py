@@ -37,7 +37,6 @@ _LEAST_INK_PX = 40  # of the analysis: four letters have more
 # So many pieces that each were read as so few marks, with no more white between than this share of their width, and
 # more than this share of the narrower one's width below each other, may be letters of a line on its side.
 _COLUMN, _MARKS, _WHITE, _BELOW = 4, 2, 1.6, 0.7
-_ON_ITS_SIDE: tuple[Angle, ...] = (90, 270)
 
 
 def turned_lines(
@@ -60,9 +59,9 @@ def turned_lines(
     }
     page = darkness_of(without_lines(grey, (read.line.box for read in found if id(read) in kept)))
     unsure = [read for read in found if id(read) not in kept]
-    looks = [_look(page, None, turn_deg, unsure, reader) for turn_deg in turns]
-    looks += [_look(page, part, turn_deg, unsure, reader) for part in columns for turn_deg in _ON_ITS_SIDE]
-    return list(_surest(looks))
+    parts = [((0, 0, *page.shape[::-1]), turn_deg) for turn_deg in turns]
+    parts += [(part, turn_deg) for part in columns for turn_deg in ANGLES[1::2]]
+    return list(_surest([_look(page, part, turn_deg, unsure, reader) for part, turn_deg in parts]))
 
 
 def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
@@ -77,11 +76,10 @@ def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
                 break
         else:
             found.append((1, (left, top, right, foot)))
-    columns = (box for number, box in found if number >= _COLUMN)
-    beside = ((box, round(box[2] - box[0])) for box in columns)
+    columns = ((box, round(box[2] - box[0])) for number, box in found if number >= _COLUMN)
     return [
         (max(0, int(x0) - px), max(0, int(y0) - 3 * px), round(x1) + px, round(y1) + 3 * px)
-        for (x0, y0, x1, y1), px in beside
+        for (x0, y0, x1, y1), px in columns
     ]
 
 
@@ -105,18 +103,11 @@ def _is_sure(read: ReadLine, few: int) -> bool:
 
 
 def _look(
-    page: Floats, part: BoxPx | None, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader
+    page: Floats, part: BoxPx, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader
 ) -> TurnedLines:
-    """Returns what is read for sure on the page, [H, W], rotated clockwise, and more surely than as it stands.
-
-    part: what of it is looked at, None for all.
-    """
-    height, width = page.shape
-    if part is None:
-        look = read_turned(page, turn_deg, reader)
-    else:
-        left, top, right, foot = part
-        look = replace(read_turned(page[top:foot, left:right], turn_deg, reader, page), left=left, top=top)
+    """Returns what is read for sure on a part of the page, rotated clockwise, and more surely than as it stands."""
+    (height, width), (left, top, right, foot) = page.shape, part
+    look = replace(read_turned(page[top:foot, left:right], turn_deg, reader), left=left, top=top)
     strange = {id(odd.line) for odd in strange_lines(look.lines)}
     words = [read for read in unsure if len(read.text) > _FEW]
     kept = tuple(

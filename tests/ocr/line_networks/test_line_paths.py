@@ -75,8 +75,8 @@ def test_stacks_hold_every_image_once_in_bytes() -> None:
     assert (first.pixels[0, :, 30:] == WHITE[LINE]).all()
     assert [axis_of(FIND, *size) for size in ((1174, 830), (587, 415), (36, 26))] == [
         (1280, 832),
-        (640, 416),
-        (64, 32),
+        (640, 512),
+        (128, 128),
     ]
 
 

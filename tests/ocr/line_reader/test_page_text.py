@@ -139,6 +139,29 @@ def test_a_form_of_boxes_is_read_box_by_box() -> None:
     assert [block.label for block in page.blocks] == ["table", "text"]
 
 
+def test_a_frame_parted_by_a_rule_keeps_its_lines() -> None:
+    """As a label that tells nutrition facts: what it says is not one cell, and in it a table may stand."""
+    head = [boxed("Nutrition Facts", 60, 95), boxed("8 servings per container", 60, 130)]
+    facts = {
+        "Total Fat 8 g": "10%",
+        "Sodium 160 mg": "7%",
+        "Protein 3 g": "6%",
+        "Iron 8 mg": "45%",
+        "Salt 1 g": "2%",
+    }
+    lines = [
+        boxed(text, x, 180 + 30 * n)
+        for n, its in enumerate(facts.items())
+        for x, text in zip((60, 500), its, strict=True)
+    ]
+    rules = [Rule(x0=50, x1=600, y=y) for y in (70.0, 150.0, 330.0)]
+    page = page_text([*head, *lines], rules=rules, uprights=[(x, 70.0, x + 3, 330.0) for x in (50.0, 600.0)])
+    assert page.text.split("\n\n") == [
+        *(line.text for line in head),
+        "\n".join(map("\t".join, facts.items())),
+    ]
+
+
 def test_words_come_in_the_order_of_the_text() -> None:
     cells = [
         replace(
