@@ -11,19 +11,17 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ocr.int8 import is_quantised, stored
-
-_WIDE = {"finder.safetensors": 1, "reader.safetensors": 3}  # of steps, as ocr.int8.quantise has it
-_LEAST = 2048  # smaller tensors are kept at 16 bits
+from ocr.training.lines.rounding import LEAST, WIDE
 
 
 def package(weights: Path, out: Path) -> None:
     """Writes finder.safetensors and reader.safetensors at 8 bits, and reader.json."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in ("finder.safetensors", "reader.safetensors"):
+    for name in WIDE:
         tensors: dict[str, Tensor] = {}
         for key, tensor in load_file(weights / name).items():
-            if tensor.numel() >= _LEAST and is_quantised(key, tensor):
-                tensors.update(stored(key, tensor, _WIDE[name]))
+            if tensor.numel() >= LEAST and is_quantised(key, tensor):
+                tensors.update(stored(key, tensor, WIDE[name]))
             else:
                 tensors[key] = tensor.half() if tensor.is_floating_point() else tensor
         save_file(tensors, out / name)
