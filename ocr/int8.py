@@ -82,14 +82,11 @@ def restored(key: str, shape: tuple[int, ...], tensors: Mapping[str, Tensor]) ->
 def fill(net: nn.Module, file: Path) -> None:
     """Fills a network with the weights in a file, whether stored in eight bits, in float16 or in float32.
 
-    Ranges in it become buffers. Raises: ValueError, KeyError, RuntimeError where its tensors are not the network's.
+    Raises: ValueError, KeyError, RuntimeError where the file's tensors are not the network's.
     """
+    shapes = {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
     with safe_open(file, framework="pt") as opened:
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
-    for name, module in net.named_modules():
-        if f"{name}.range" in tensors:
-            module.register_buffer("range", tensors[f"{name}.range"].float())
-    shapes = {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
     scales = {name + SCALE_SUFFIX for name in shapes}
     unknown = {name: tensor for name, tensor in tensors.items() if name not in shapes and name not in scales}
     net.load_state_dict(unknown | {n: restored(n, s, tensors) for n, s in shapes.items() if n in tensors})

@@ -7,13 +7,10 @@ numbers these are.
 
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-_FLOAT = 1
-_KINDS = {"float32": _FLOAT, "uint8": 2, "int8": 3, "int32": 6, "int64": 7}  # TensorProto.DataType
+FLOAT, INT8, INT64 = 1, 3, 7  # TensorProto.DataType
 Value = int | float | str | Sequence[int]
 Shape = Sequence[int | str]
 
@@ -24,10 +21,10 @@ _EXTERNAL = 1
 
 
 class Graph:
-    """A graph in the making. weights: what a session is to be handed, as it was added."""
+    """A graph in the making. weights: the names of its weights, with their kinds and shapes, as they were added."""
 
     def __init__(self) -> None:
-        self.weights: dict[str, npt.NDArray[Any]] = {}
+        self.weights: dict[str, tuple[int, tuple[int, ...]]] = {}
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
 
@@ -42,27 +39,27 @@ class Graph:
         self._nodes.append(b"".join(fields))
         return output
 
-    def weight(self, name: str, values: npt.NDArray[Any]) -> str:
+    def weight(self, name: str, *shape: int, kind: int = FLOAT) -> str:
         """Adds a weight that a session is handed, and returns its name."""
-        self.weights[name] = values
+        self.weights[name] = kind, shape
         return name
 
-    def constant(self, values: int | Sequence[int] | Sequence[float] | np.generic) -> str:
-        """Adds whole numbers as int64, others as float32, and NumPy's as they are; returns their name."""
+    def constant(self, values: int | Sequence[int] | Sequence[float]) -> str:
+        """Adds whole numbers as int64, others as float32, and returns their name."""
         array = np.asarray(values)
-        if not isinstance(values, np.generic):
-            array = array.astype(np.int64 if array.dtype.kind == "i" else np.float32)
+        array = array.astype(np.int64 if array.dtype.kind == "i" else np.float32)
         name = f"constant.{len(self._constants)}"
-        self._constants.append(_tensor(name, array) + _field(9, array.tobytes()))
+        kind = INT64 if array.dtype == np.int64 else FLOAT
+        self._constants.append(_tensor(name, kind, array.shape) + _field(9, array.tobytes()))
         return name
 
     def model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> bytes:
         """Returns the model. inputs, outputs: float32 tensors by their names, with sizes or names of sizes."""
         fields = [_field(1, node) for node in self._nodes] + [_field(2, "network")]
         fields += [_field(5, constant) for constant in self._constants]
-        for name, weight in self.weights.items():
+        for name, (kind, shape) in self.weights.items():
             place = _field(1, "location") + _field(2, "given")
-            fields.append(_field(5, _tensor(name, weight) + _field(13, place) + _field(14, _EXTERNAL)))
+            fields.append(_field(5, _tensor(name, kind, shape) + _field(13, place) + _field(14, _EXTERNAL)))
         fields += [_field(11, _value(name, shape)) for name, shape in inputs.items()]
         fields += [_field(12, _value(name, shape)) for name, shape in outputs.items()]
         opsets = [_field(8, _field(1, domain) + _field(2, version)) for domain, version in _OPSETS.items()]
@@ -76,14 +73,13 @@ def _attribute(name: str, value: Value) -> bytes:
     return _field(1, name) + b"".join(_field(8, each) for each in value) + _field(20, 7)
 
 
-def _tensor(name: str, values: npt.NDArray[Any]) -> bytes:
-    sizes = (_field(1, size) for size in values.shape)
-    return b"".join([*sizes, _field(2, _KINDS[values.dtype.name]), _field(8, name)])
+def _tensor(name: str, kind: int, shape: Sequence[int]) -> bytes:
+    return b"".join([*(_field(1, size) for size in shape), _field(2, kind), _field(8, name)])
 
 
 def _value(name: str, shape: Shape) -> bytes:
     sizes = (_field(1, _field(1 if isinstance(size, int) else 2, size)) for size in shape)
-    kind = _field(1, _FLOAT) + _field(2, b"".join(sizes))
+    kind = _field(1, FLOAT) + _field(2, b"".join(sizes))
     return _field(1, name) + _field(2, _field(1, kind))
 
 

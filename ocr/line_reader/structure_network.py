@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
-from ocr.line_reader.line_layers import CODED, expanded, stored_in
+from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
 SHIPPED = Path(__file__).parents[1] / "weights" / "structure"

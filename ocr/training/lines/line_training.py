@@ -39,9 +39,6 @@ def parser(
     made.add_argument(
         "--weights", type=Path, help="folder of weights to start from, such as an earlier --out"
     )
-    made.add_argument(
-        "--rounded", action="store_true", help="learn to run in 8 bits; best from --weights, at a low --rate"
-    )
     made.add_argument("--workers", type=int, default=14, help="processes that draw pages")
     made.add_argument("--pages", type=int, default=pages, help="pages a batch")
     made.add_argument("--held", type=int, default=held, metavar="BATCHES", help="that pages are chosen from")

@@ -11,17 +11,19 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from ocr.int8 import is_quantised, stored
-from ocr.training.lines.rounding import LEAST, WIDE
+
+_WIDE = {"finder.safetensors": 1, "reader.safetensors": 3}  # of steps, as ocr.int8.quantise has it
+_LEAST = 2048  # smaller tensors are kept at 16 bits
 
 
 def package(weights: Path, out: Path) -> None:
     """Writes finder.safetensors and reader.safetensors at 8 bits, and reader.json."""
     out.mkdir(parents=True, exist_ok=True)
-    for name in WIDE:
+    for name in ("finder.safetensors", "reader.safetensors"):
         tensors: dict[str, Tensor] = {}
         for key, tensor in load_file(weights / name).items():
-            if tensor.numel() >= LEAST and is_quantised(key, tensor):
-                tensors.update(stored(key, tensor, WIDE[name]))
+            if tensor.numel() >= _LEAST and is_quantised(key, tensor):
+                tensors.update(stored(key, tensor, _WIDE[name]))
             else:
                 tensors[key] = tensor.half() if tensor.is_floating_point() else tensor
         save_file(tensors, out / name)

@@ -12,9 +12,7 @@ import json
 import random
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +24,11 @@ from torch.nn import functional as F
 from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.learning.line_learning import BLANK, FIRST_CLASS, classes_of, ctc_loss, read_frames, spelled
 from ocr.line_networks.reader_net import ReaderNet, open_net
-from ocr.line_reader.networks import ReaderSizes, reader_graph
+from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages
-from ocr.training.lines.rounding import Rounded
 
-_FILE = "reader.safetensors"
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
@@ -54,7 +50,7 @@ def fast(net: ReaderNet) -> ReaderNet:
     return net
 
 
-def losses(net: nn.Module, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
+def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
     """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them."""
     log_probs, frames = read_frames(net, lines.images, lines.widths)
     if teacher is None:
@@ -62,12 +58,11 @@ def losses(net: nn.Module, lines: Lines, teacher: ReaderNet | None = None) -> Lo
     with torch.no_grad():
         taught, counted = read_frames(teacher, lines.images, lines.widths)
     best = taught.argmax(-1).cpu()
-    read = [spelled(row[:count]) for row, count in zip(best, counted.tolist(), strict=True)]
-    labels = [r if its.tolist() == [UNKNOWN] else its for r, its in zip(read, lines.labels, strict=True)]
-    # What the teacher reads otherwise, letters that it does not know perhaps, only the label tells.
-    is_right = [r.tolist() == its.tolist() for r, its in zip(read, labels, strict=True)]
-    counted = counted * torch.tensor(is_right, device=counted.device)
-    share = taught.shape[1] / log_probs.shape[1]
+    labels = [
+        spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
+        for row, count, label in zip(best, counted.tolist(), lines.labels, strict=True)
+    ]
+    share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
     return {
         "ctc": ctc_loss(log_probs, frames, labels),
         "teacher": teacher_loss(log_probs, taught, counted, share),
@@ -79,14 +74,10 @@ def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor, share: floa
 
     A frame in which the teacher sees a letter is compared with the one nearby in which the reader is surest of seeing
     one: when to tell a letter is the reader's own affair. Taught frame by frame it told half of each in two frames.
-    All frames are compared, each with itself, where both have as many: the reader's weights were the teacher's then.
     log_probs: [N, T, C]. taught: [N, T', C], of which `counted` [N] count. share: one frame's length in frames of the
     teacher. Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
     """
     inside = torch.arange(taught.shape[1], device=taught.device)[None] < counted[:, None]
-    if share == 1:
-        apart = F.kl_div(log_probs, taught, reduction="none", log_target=True).sum(-1)
-        return (apart * inside).sum() / (taught.argmax(-1) * inside > 0).sum().clamp(min=1)
     line, frame = (inside & (taught[..., BLANK] < _SEEN)).nonzero(as_tuple=True)
     near = ((frame + 0.5) / share).long()[:, None] + torch.arange(-_NEAR, _NEAR + 1, device=frame.device)
     near = near.clamp(0, log_probs.shape[1] - 1)
@@ -129,12 +120,11 @@ def with_more(net: ReaderNet, known: str, characters: str) -> ReaderNet:
     classes = classes_of(known)
     made_of = [classes.get(unicodedata.normalize("NFD", c)[0], BLANK) for c in characters[len(known) :]]
     rows = [*range(net.num_classes), *made_of]
-    wide = deepcopy(net)
-    wide.sizes, wide.num_classes = replace(net.sizes, num_classes=len(rows)), len(rows)
-    old = (its.detach().view(net.frames, net.num_classes, -1) for its in (net.head.weight, net.head.bias))
-    weight, bias = (its[:, rows] for its in old)
-    bias[:, net.num_classes :] -= _LESS_LIKELY
-    wide.head.weight, wide.head.bias = nn.Parameter(weight.flatten(0, 1)), nn.Parameter(bias.flatten())
+    wide, state = ReaderNet(replace(net.sizes, num_classes=len(rows))), net.state_dict()
+    for name in ("head.weight", "head.bias"):
+        state[name] = state[name].unflatten(0, (net.frames, -1))[:, rows]
+    state["head.bias"][:, net.num_classes :] -= _LESS_LIKELY
+    wide.load_state_dict(state | {n: state[n].flatten(0, 1) for n in ("head.weight", "head.bias")})
     return wide
 
 
@@ -150,12 +140,9 @@ class ReaderTraining(LineTraining[LineBatch]):
             num_classes=len(self.characters) + FIRST_CLASS, **(SHAPES[args.shape] if shape is None else shape)
         )
         self.net = (self._opened(args.weights) if args.weights else fast(ReaderNet(sizes))).to(self.device)
-        self.seen: nn.Module = self.net
         self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
         if self.teacher is not None:
             self.teacher.eval().requires_grad_(False)
-        if args.rounded:
-            self.seen = Rounded(self.net, partial(reader_graph, self.net.sizes), _FILE)
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]
@@ -172,7 +159,7 @@ class ReaderTraining(LineTraining[LineBatch]):
             batch_px=self.args.batch_px,
             again=self.args.again,
         )
-        return lambda: losses(self.seen, shelves.draw(), self.teacher)
+        return lambda: losses(self.net, shelves.draw(), self.teacher)
 
     def _opened(self, folder: Path) -> ReaderNet:
         net, characters = open_net(folder)
@@ -195,7 +182,7 @@ class ReaderTraining(LineTraining[LineBatch]):
 
     def save(self) -> None:
         """Writes the mean of the weights and what they know, for `LineReader.load`."""
-        self.mean.save(self.args.out / _FILE)
+        self.mean.save(self.args.out / "reader.safetensors")
         config = {**asdict(self.net.sizes), "characters": self.characters}
         del config["num_classes"]
         (self.args.out / "reader.json").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
