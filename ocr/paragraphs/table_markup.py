@@ -41,14 +41,11 @@ def as_markdown(rows: Rows) -> str:
     """Returns a table in HTML, as the model writes tables; with bars where its first row is its head."""
     cells = [cell for row in rows for cell, _ in row]
     if cells[0].is_heading and all(cell.num_rows == cell.num_columns == 1 for cell in cells):
-        lines = [f"| {' | '.join(_barred(text) for _, text in row)} |" for row in rows]
+        barred = [[TAG.sub("< ", text).replace("|", "\\|") for _, text in row] for row in rows]
+        lines = [f"| {' | '.join(row)} |" for row in barred]
         return "\n".join([lines[0], f"|{' --- |' * len(rows[0])}", *lines[1:]])
     written = ("".join(_cell(cell, text) for cell, text in row) for row in rows)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in written)}</table>"
-
-
-def _barred(text: str) -> str:
-    return TAG.sub("< ", text).replace("|", "\\|")
 
 
 def _cell(cell: Cell, text: str) -> str:

@@ -1,6 +1,6 @@
 """Defines the base class of all sections of the configuration."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -14,10 +14,6 @@ class Section(BaseModel):
     operational: ClassVar[frozenset[str]] = frozenset()
 
 
-def _word(value: Any) -> Any:
-    return ("off", "on")[value] if isinstance(value, bool) else value
-
-
 def _checked_size(size: int | None) -> int | None:
     if size == 1:
         raise ValueError("a sequence has at least 2 tokens; 0 switches this off")
@@ -25,5 +21,5 @@ def _checked_size(size: int | None) -> int | None:
 
 
 # Of a key with the values "on" or "off", which YAML reads as true and false where they are bare.
-SWITCH = BeforeValidator(_word)
+SWITCH = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(value, bool) else value)
 NgramSize = Annotated[int | None, Field(ge=0), AfterValidator(_checked_size)]

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from pipeline.config.retry_steps import Step
@@ -92,11 +93,8 @@ class Lot:
         self._num_left -= 1
         if ticket.request is not None:
             self._encoded.append(ticket)
-        return () if self._num_left else tuple(sorted(self._encoded, key=_place))
-
-
-def _place(ticket: Ticket) -> int:
-    return ticket.rendered.page.page_index
+        encoded = sorted(self._encoded, key=attrgetter("rendered.page.page_index"))
+        return () if self._num_left else tuple(encoded)
 
 
 class Abandoned(BaseException):

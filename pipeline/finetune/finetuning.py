@@ -16,7 +16,6 @@ from ocr.learning.learning_loop import MeanWeights, Schedule
 from ocr.learning.line_learning import LearnedLine, TuneSettings, classes_of, true_texts, tune
 from ocr.line_networks.reader_net import ReaderNet, open_net
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.line_images import line_image, normalised, pieces
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
@@ -143,7 +142,8 @@ def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str
     for page in tqdm(pages, "find lines", unit="page", leave=False):
         assert page.rendered.grey is not None, "a page that is not blank"
         darkness = darkness_of(darkened(page.rendered.grey))
-        read = _in_order(reader.read(darkness, reader.find(darkness)))
+        units = in_reading_order(reader.read(darkness, reader.find(darkness)))
+        read = [line for unit in units for row in unit.rows for line in row]
         texts = true_texts([line.text for line in read], page.true.text)
         for line, text in zip(read, texts, strict=True):
             images = list(pieces(line_image(darkness, line.line)))
@@ -152,10 +152,6 @@ def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str
                     LearnedLine.of(torch.from_numpy(normalised(images[0])), [classes[c] for c in text])
                 )
     return found
-
-
-def _in_order(read: Sequence[ReadLine]) -> list[ReadLine]:
-    return [line for unit in in_reading_order(read) for row in unit.rows for line in row]
 
 
 def _tuned(

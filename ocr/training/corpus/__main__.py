@@ -102,10 +102,6 @@ def _business(options: argparse.Namespace, out: Path) -> Facts:
     return build_business(out / "text" / "business.txt.xz", characters)
 
 
-def _hands(options: argparse.Namespace, out: Path) -> Facts:
-    return {"packages": build_hands(out / "hands")}
-
-
 def _scans(options: argparse.Namespace, out: Path) -> Facts:
     if not options.mirrors:
         raise CorpusError(
@@ -121,7 +117,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], Facts]] = {
     "pdfs": _pdfs,
     "pictures": _pictures,
     "business": _business,
-    "hands": _hands,
+    "hands": lambda _, out: {"packages": build_hands(out / "hands")},
     "scans": _scans,
 }
 

@@ -2,9 +2,7 @@
 
 python -m ocr.training.lines.train_reader --data DIR --out DIR --minutes 20 --workers 14
 
-Writes reader.safetensors and reader.json. The schedule follows the clock. A small reader is best taught by a large one:
-
-python -m ocr.training.lines.train_reader --shape student --teacher ocr/weights/small/lines --data DIR --out DIR
+Writes reader.safetensors and reader.json. The schedule follows the clock.
 """
 
 import argparse
@@ -32,16 +30,7 @@ from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
-# Log-probability of the blank under which a frame holds a letter; frames to either side.
-_SEEN, _NEAR = -0.7, 2
 _LESS_LIKELY = 6.0  # a logit: an a is made to many letters, which together must not make it unsure
-
-# The sizes of networks, where they are not those of ReaderSizes. The student is small enough for every line on a CPU.
-# Its frames are no longer than its teacher's: type may be narrow.
-SHAPES: dict[str, dict[str, Any]] = {
-    "full": {},
-    "student": {"height": 32, "frames": 3, "width": 144, "layers": 4, "stem": (16, 48, 96)},
-}
 
 
 def fast(net: ReaderNet) -> ReaderNet:
@@ -62,29 +51,18 @@ def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Lo
         spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
         for row, count, label in zip(best, counted.tolist(), lines.labels, strict=True)
     ]
-    share = net.step_px * teacher.frames / (net.frames * teacher.step_px)
-    return {
-        "ctc": ctc_loss(log_probs, frames, labels),
-        "teacher": teacher_loss(log_probs, taught, counted, share),
-    }
+    return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, taught, counted)}
 
 
-def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor, share: float) -> Tensor:
-    """Returns how far letters are from a teacher's: the Kullback-Leibler divergence of what each may be.
+def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor) -> Tensor:
+    """Returns how far frames are from a teacher's, for each of its letters: the Kullback-Leibler divergence.
 
-    A frame in which the teacher sees a letter is compared with the one nearby in which the reader is surest of seeing
-    one: when to tell a letter is the reader's own affair. Taught frame by frame it told half of each in two frames.
-    log_probs: [N, T, C]. taught: [N, T', C], of which `counted` [N] count. share: one frame's length in frames of the
-    teacher. Source: Hinton et al. 2015, Distilling the Knowledge in a Neural Network.
+    log_probs, taught: [N, T, C], of which `counted` [N] count. Source: Hinton et al. 2015, Distilling the Knowledge in
+    a Neural Network.
     """
     inside = torch.arange(taught.shape[1], device=taught.device)[None] < counted[:, None]
-    line, frame = (inside & (taught[..., BLANK] < _SEEN)).nonzero(as_tuple=True)
-    near = ((frame + 0.5) / share).long()[:, None] + torch.arange(-_NEAR, _NEAR + 1, device=frame.device)
-    near = near.clamp(0, log_probs.shape[1] - 1)
-    surest = log_probs[line[:, None], near, BLANK].argmin(1, keepdim=True)
-    own, goal = log_probs[line, near.gather(1, surest)[:, 0], 1:], taught[line, frame, 1:]
-    apart = F.kl_div(own.log_softmax(-1), goal.log_softmax(-1), reduction="sum", log_target=True)
-    return apart / max(1, len(line))
+    apart = F.kl_div(log_probs, taught, reduction="none", log_target=True).sum(-1)
+    return (apart * inside).sum() / ((taught.argmax(-1) != BLANK) & inside).sum().clamp(min=1)
 
 
 @torch.no_grad()
@@ -136,13 +114,13 @@ class ReaderTraining(LineTraining[LineBatch]):
 
     def __init__(self, args: argparse.Namespace, shape: Mapping[str, Any] | None = None) -> None:
         super().__init__(args)
-        sizes = ReaderSizes(
-            num_classes=len(self.characters) + FIRST_CLASS, **(SHAPES[args.shape] if shape is None else shape)
-        )
+        sizes = ReaderSizes(num_classes=len(self.characters) + FIRST_CLASS, **(shape or {}))
         self.net = (self._opened(args.weights) if args.weights else fast(ReaderNet(sizes))).to(self.device)
         self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
         if self.teacher is not None:
             self.teacher.eval().requires_grad_(False)
+            if (self.teacher.frames, self.teacher.step_px) != (self.net.frames, self.net.step_px):
+                raise ValueError(f"{args.teacher} tells lines in other frames")
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]
@@ -191,9 +169,6 @@ class ReaderTraining(LineTraining[LineBatch]):
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made = parser("train_reader", __doc__, pages=16, held=20, uses=6.0, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
-    made.add_argument(
-        "--shape", choices=SHAPES, default="full", help="of the network, where --weights says none"
-    )
     made.add_argument("--again", type=float, default=0.0, help="share of steps that take a late batch again")
     made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
     return made.parse_args(given)

@@ -168,17 +168,14 @@ def _words(spans: Sequence[Span]) -> Sequence[tuple[str, Place]]:
     """Returns some words in letters and digits that the line reader knows: those with digits and the longest first."""
     found: dict[str, Place] = {}
     for span in spans:
-        for word in (list(run) for is_space, run in groupby(span.chars, _is_space) if not is_space):
+        runs = groupby(span.chars, lambda char: char.text.isspace())
+        for word in (list(run) for is_space, run in runs if not is_space):
             text = "".join(char.text for char in word)
             if text.isascii() and len(text) <= _LONGEST_WORD:
                 (x0, y0, _, _), (_, _, x1, y1) = word[0].box, word[-1].box
                 found.setdefault(text, (span, Glyph(text=text, box=(x0, y0, x1, y1))))
     by_use = sorted(found, key=lambda text: (not any(map(str.isdigit, text)), -len(text)))
     return [(text, found[text]) for text in by_use[:_MOST_WORDS]]
-
-
-def _is_space(char: Glyph) -> bool:
-    return char.text.isspace()
 
 
 def _shape(grey: GreyImage) -> tuple[Floats, float] | None:

@@ -140,9 +140,7 @@ def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -
 def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp_path: Path) -> None:
     ReaderTraining(train_reader.arguments(given(data, tmp_path / "large")), TINY).save()
     options = given(data, tmp_path / "small", "--teacher", str(tmp_path / "large"), "--batch-px", "960")
-    made = ReaderTraining(
-        train_reader.arguments([*options, "--again", "0.5"]), {**TINY, "height": 32, "frames": 3}
-    )
+    made = ReaderTraining(train_reader.arguments([*options, "--again", "0.5"]), {**TINY, "layers": 2})
     unknown = line_batch([replace(PAGE, texts=("\ufffd",) * 3)], {" ": 1}, unlabelled=True)
     assert unknown.labels.tolist() == [UNKNOWN] * 3
     assert made.teacher
@@ -157,7 +155,9 @@ def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp
     assert all(then[name] < 0.9 * first[name] for name in ("ctc", "teacher"))
     made.run()
     config = json.loads((tmp_path / "small/reader.json").read_text(encoding="utf-8"))
-    assert (config["height"], config["frames"]) == (32, 3)
+    assert (config["layers"], config["frames"]) == (2, 2)
+    with pytest.raises(ValueError, match="other frames"):
+        ReaderTraining(train_reader.arguments(options), {**TINY, "frames": 3})
     (data / "characters.json").write_text('"abc"', encoding="utf-8")
     with pytest.raises(ValueError, match="other characters"):
         ReaderTraining(train_reader.arguments(options))
@@ -175,19 +175,15 @@ def test_new_letters_begin_as_less_likely_ones_of_what_they_are_made_of() -> Non
     assert with_more(net, "aez", "aez").sizes == net.sizes
 
 
-def test_a_letter_may_be_told_near_where_the_teacher_tells_it() -> None:
-    """Three frames on ten pixels beside two on eight: six beside five."""
+def test_what_a_teacher_reads_counts_for_each_of_its_letters() -> None:
     taught = torch.full((1, 5, 4), -20.0)
     taught[0, :, 0] = 0.0
     taught[0, 3] = torch.tensor([-20.0, -20.0, -0.1, -2.35])
-    counted, share = torch.tensor([5]), 10 / 3 / 4
-    own = torch.full((1, 12, 4), -20.0)
-    own[0, :, 0] = 0.0
-    own[0, 6] = taught[0, 3]
-    assert teacher_loss(own, taught, counted, share).item() == pytest.approx(0, abs=1e-6)
-    assert teacher_loss(own.roll(3, 1), taught, counted, share).item() > 0.5
-    assert teacher_loss(own.roll(1, 2), taught, counted, share).item() > 1
-    assert teacher_loss(own.roll(3, 1), taught, torch.tensor([3]), share).item() == 0
+    counted = torch.tensor([5])
+    assert teacher_loss(taught, taught, counted).item() == pytest.approx(0, abs=1e-6)
+    assert teacher_loss(taught.roll(1, 1), taught, counted).item() > 1
+    assert teacher_loss(taught.roll(1, 2), taught, counted).item() > 1
+    assert teacher_loss(taught.roll(1, 1), taught, torch.tensor([2])).item() == 0
 
 
 def test_the_stem_s_layout_changes_no_output() -> None:
