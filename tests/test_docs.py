@@ -265,3 +265,5 @@ def test_the_tables_hold_the_figures_that_were_measured() -> None:
     figures = json.loads(headline.FILE.read_text(encoding="utf-8"))
     assert figure_cells("README.md") == headline.shown(figures, headline.README)
     assert figure_cells("ocr/families/MODELS.md") == headline.shown(figures, headline.MODELS)
+    card = headline.shown(figures, headline.CARD)
+    assert figure_cells("ocr/weights/small/MODEL_CARD.md")[: len(card)] == card
