@@ -98,7 +98,7 @@ class LineDevice:
         self._address = f"{self._home.name}/lines"
         self._run, other = multiprocessing.Pipe()
         with socket.socket(socket.AF_UNIX) as listener, other:
-            listener.bind(f"{self._address}.starting")
+            listener.bind(f"{self._address}_")
             listener.listen(_BACKLOG)
             level = LOGGER.getEffectiveLevel()
             arguments = self._visible, listener, other, str(folder), device, settings, level
@@ -124,7 +124,8 @@ class LineDevice:
                     meter = closing.enter_context(GpuMeter(message.gpu)) if message.gpu else None
                     if self._serves(message):
                         self.served = message
-                        os.rename(f"{self._address}.starting", self._address)
+                        with suppress(OSError):  # where all is closed meanwhile
+                            os.rename(f"{self._address}_", self._address)
                     self._loading.set_result(message)
                 elif not self._loading.done():
                     self._fail(message)
