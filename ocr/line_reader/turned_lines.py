@@ -34,9 +34,9 @@ _COARSE, _FINE = (1000, 24), (2000, 40)
 _LEAST_LETTERS = 4
 _CAPITAL = 0.7  # a capital's height, in type sizes
 _LEAST_INK_PX = 40  # of the analysis: four letters have more
-# So many pieces that each were read as so few marks, with no more white between than this share of their width, and
-# more than this share of the narrower one's width below each other, may be letters of a line on its side.
-_COLUMN, _MARKS, _WHITE, _BELOW = 4, 2, 1.6, 0.7
+# Letters of a line on its side: so many pieces of so few marks each, with no more white between than this share of
+# their width, and so much of the narrower one's below each other; of many columns, as in handwriting, the longest.
+_COLUMN, _MARKS, _WHITE, _BELOW, _LONGEST = 4, 2, 1.6, 0.7, 2
 
 
 def turned_lines(
@@ -76,10 +76,10 @@ def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
                 break
         else:
             found.append((1, (left, top, right, foot)))
-    columns = ((box, round(box[2] - box[0])) for number, box in found if number >= _COLUMN)
+    long = sorted((own for own in found if own[0] >= _COLUMN), reverse=True)[:_LONGEST]
     return [
-        (max(0, int(x0) - px), max(0, int(y0) - 3 * px), round(x1) + px, round(y1) + 3 * px)
-        for (x0, y0, x1, y1), px in columns
+        (max(0, int(2 * x0 - x1)), max(0, int(y0 - 3 * (x1 - x0))), int(2 * x1 - x0), int(y1 + 3 * (x1 - x0)))
+        for _, (x0, y0, x1, y1) in long
     ]
 
 
