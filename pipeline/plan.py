@@ -30,7 +30,7 @@ from pipeline.ingest.walk import walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.plan_lines import Plan
 from pipeline.stop import Stop
-from pipeline.types import Document
+from pipeline.types import InputFile
 from storage.database import open_for_reading
 from storage.queries.statistics import pace
 from storage.records import files, page_plans
@@ -101,14 +101,14 @@ class _Planner:
         self._plan.refused = [refused for _, refused in sorted(self._refused.items(), key=itemgetter(0))]
         return self._plan
 
-    async def _known(self, found: Candidate) -> Document | None:
+    async def _known(self, found: Candidate) -> InputFile | None:
         """Returns a file that a run looked into and that has not changed since."""
         if self._db is None or found.stamp is None:
             return None
         known = files.known(self._db.conn, found.path, known_by(found.stamp, self._ingest))
         return None if known is None else document_of(found, known)
 
-    async def _take(self, number: int, document: Document) -> None:
+    async def _take(self, number: int, document: InputFile) -> None:
         """Counts a document and the kinds of its pages that are to be read."""
         to_read = (await self._selection.plan(document)).to_read
         if document.status == "skipped":
@@ -123,7 +123,7 @@ class _Planner:
             )
         )
 
-    async def _survey(self, document: Document, pages: Sequence[int]) -> None:
+    async def _survey(self, document: InputFile, pages: Sequence[int]) -> None:
         assert document.kind is not None
         async with self._room:
             kinds = await asyncio.wrap_future(self._workers.survey(document.path, document.kind, pages))

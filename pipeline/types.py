@@ -1,4 +1,4 @@
-"""Defines the values that flow through a run: Document -> Page -> RenderedPage -> PageResult.
+"""Defines the values that flow through a run: InputFile -> Page -> RenderedPage -> PageResult.
 
 Torch-free.
 """
@@ -33,7 +33,7 @@ TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[Lay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
+class InputFile:
     """One input file after it was probed.
 
     path: absolute (pipeline.ingest.walk.canonical). given: as the user named it, None where that is not known.
@@ -78,7 +78,7 @@ class Document:
 class Page:
     """One page to read. page_index is 0-based.
 
-    stamp: the state of the file that has this sha256; None trusts the path without checking. frames: see Document;
+    stamp: the state of the file that has this sha256; None trusts the path without checking. frames: see InputFile;
     sha256 stands for them, so that pages are hashed and compared without.
     """
 

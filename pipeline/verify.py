@@ -24,7 +24,7 @@ from pipeline.ingest.objects.object_walk import Listings, are_gone
 from pipeline.ingest.walk import Candidate, walk
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.reports.listing import cut
-from pipeline.types import Document
+from pipeline.types import InputFile
 from storage.database import Row, open_for_reading
 from storage.records.files import gone
 from storage.strings.text import real_path
@@ -142,7 +142,7 @@ def _check_files(result: Verification, files: Iterable[Row], config: Config, num
         result.problems.append(Problem(check="files", message=message, remedy=remedy))
 
 
-def _compare(file: Row, document: Document | None) -> tuple[str, str]:
+def _compare(file: Row, document: InputFile | None) -> tuple[str, str]:
     """Returns "same", "wrong", or the name of the list that the file belongs to, and the reason."""
     if document is None:
         return "gone", _KINDS["gone"]
@@ -163,12 +163,12 @@ def _compare(file: Row, document: Document | None) -> tuple[str, str]:
     return "same", ""
 
 
-def _looked_into(files: Iterable[Row], config: Config) -> Iterator[tuple[Row, Document | None]]:
+def _looked_into(files: Iterable[Row], config: Config) -> Iterator[tuple[Row, InputFile | None]]:
     """Yields each file with its document as probed now, in order, None if it is gone; a few are probed ahead."""
     num_workers = render_workers(config)
     settings = ingest_settings(config, passwords_there(config.ingest))
     pool = WorkerPool(max_workers=num_workers, ingest=settings, probe_timeout_s=config.ingest.probe_timeout_s)
-    ahead: deque[tuple[Row, Future[Document] | None]] = deque()
+    ahead: deque[tuple[Row, Future[InputFile] | None]] = deque()
     with pool as workers:
         for file in files:
             path = _present(file["path"])
@@ -179,7 +179,7 @@ def _looked_into(files: Iterable[Row], config: Config) -> Iterator[tuple[Row, Do
             yield _waited_for(*ahead.popleft())
 
 
-def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[Document]:
+def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[InputFile]:
     """Probes a file, or a folder of a video's frames: those that the last run's settings take."""
     if not os.path.isdir(path):
         return workers.probe(path)
@@ -188,7 +188,7 @@ def _probed(path: str, settings: IngestSettings, workers: WorkerPool) -> Future[
     return workers.probe(path, next(frames, ()))
 
 
-def _waited_for(file: Row, future: Future[Document] | None) -> tuple[Row, Document | None]:
+def _waited_for(file: Row, future: Future[InputFile] | None) -> tuple[Row, InputFile | None]:
     return file, None if future is None else future.result()
 
 

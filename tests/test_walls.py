@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,16 @@ def test_no_basename_stands_twice_in_a_package(package: str) -> None:
     folders = {path.parent for path in (ROOT / package).rglob("*.py")} - {ROOT / package}
     names = Counter([path.stem for path in files] + [folder.name for folder in folders])
     assert {name for name, num in names.items() if num > 1} == set()
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_public_class_name_stands_twice_in_a_package(package: str) -> None:
+    """But for `ocr/training`, which is not installed."""
+    sources = [path for path in (ROOT / package).rglob("*.py") if "training" not in path.parts]
+    named = (
+        re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE) for path in sources
+    )
+    assert [name for name, num in Counter(chain.from_iterable(named)).items() if num > 1] == []
 
 
 def test_every_readme_of_a_room_is_short_and_names_files_that_are_there() -> None:

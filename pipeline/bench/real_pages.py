@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.ingest.walk import walk
 from pipeline.stages.discover import probe
 from pipeline.stages.render import render, tile
-from pipeline.types import Document, Page, RenderedPage
+from pipeline.types import InputFile, Page, RenderedPage
 
 
 def first_pages(folder: str, layout: TileSettings, count: int) -> list[RenderedPage]:
@@ -28,10 +28,10 @@ def first_pages(folder: str, layout: TileSettings, count: int) -> list[RenderedP
     return found
 
 
-def readable_documents(paths: Sequence[str]) -> Iterator[Document]:
+def readable_documents(paths: Sequence[str]) -> Iterator[InputFile]:
     """Yields the documents that have pages, in a run's order. Raises: ConfigError for a path that does not exist."""
     for candidate in walk(paths, IngestSettings()):
-        document = candidate if isinstance(candidate, Document) else probe(candidate.path, IngestSettings())
+        document = candidate if isinstance(candidate, InputFile) else probe(candidate.path, IngestSettings())
         if document.status == "ok" and document.sha256 is not None and document.kind is not None:
             yield document
 

@@ -15,7 +15,7 @@ from pipeline.ingest.walk import Candidate, Found
 from pipeline.run.discovery import Planning
 from pipeline.run.ledger import Ledger, count_page
 from pipeline.stages.store import store_first, store_page
-from pipeline.types import Document, PageResult, Phase
+from pipeline.types import InputFile, PageResult, Phase
 from storage.records.store import Store
 from storage.types import PagePlan
 
@@ -59,7 +59,7 @@ class RequestHandler:
         if self._said.add(message):
             LOGGER.log(level, "%s", message)
 
-    async def known(self, worker: int, found: Candidate) -> Document | None:
+    async def known(self, worker: int, found: Candidate) -> InputFile | None:
         """Returns the document of a file that has not changed since a run looked into it; None: it is not known."""
         return await self._planning.known(found)
 
@@ -100,7 +100,7 @@ class RequestHandler:
         finally:
             self._status.waits(worker, is_waiting=False)
 
-    async def plan(self, worker: int, document: Document) -> PagePlan:
+    async def plan(self, worker: int, document: InputFile) -> PagePlan:
         """Records a document and returns the plan of its pages, with those to read that are this worker's."""
         ledger, again = self._ledger, not self._planned.add(document.path)
         plan = await self._planning.plan(document, again=again)

@@ -15,7 +15,7 @@ from pipeline.meter import StageUse
 from pipeline.reports.progress import Silent
 from pipeline.stages.store import packed
 from pipeline.stop import Stop
-from pipeline.types import Document, Page, PageResult, Phase
+from pipeline.types import InputFile, Page, PageResult, Phase
 from storage.records.store import Store
 from storage.types import PagePlan
 
@@ -156,11 +156,11 @@ class RemotePlanner:
     def __init__(self, channel: WorkerChannel) -> None:
         self._channel = channel
 
-    async def known(self, found: Candidate) -> Document | None:
+    async def known(self, found: Candidate) -> InputFile | None:
         """Returns a file that has not changed since a run looked into it; None: it must be probed."""
         return await asyncio.wrap_future(self._channel.ask(RequestHandler.known, found))
 
-    async def plan(self, document: Document) -> PagePlan:
+    async def plan(self, document: InputFile) -> PagePlan:
         """Returns the run's plan of a document: the pages that this worker is to read."""
         return await asyncio.wrap_future(self._channel.ask(RequestHandler.plan, document))
 

@@ -4,7 +4,7 @@ from pipeline.types import DocumentStatus
 
 
 class DocumentError(Exception):
-    """A file cannot be read. status: for its row; the message is the reason. is_told: see Document."""
+    """A file cannot be read. status: for its row; the message is the reason. is_told: see InputFile."""
 
     def __init__(self, status: DocumentStatus, reason: str, *, is_told: bool = False) -> None:
         super().__init__(status, reason)

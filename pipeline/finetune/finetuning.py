@@ -56,7 +56,7 @@ class FinetuneSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedPage:
     """A page and its pixels, as a run prepares them for the line reader."""
 
     true: TruePage
@@ -99,7 +99,7 @@ def finetune(
         return _conclude(settings, partial, (before, after), num_lines=len(lines), num_held_out=len(kept_out))
 
 
-def prepare(found: Sequence[TruePage]) -> tuple[list[Prepared], list[LeftOut]]:
+def prepare(found: Sequence[TruePage]) -> tuple[list[PreparedPage], list[LeftOut]]:
     """Returns the pages that can be drawn, upright and in grey as a run draws them, and the others."""
     prepared, left_out = [], []
     documents = OpenDocuments()
@@ -115,12 +115,14 @@ def prepare(found: Sequence[TruePage]) -> tuple[list[Prepared], list[LeftOut]]:
         if rendered.grey is None:
             left_out.append(LeftOut(name=true.name, reason="the page is blank: there is nothing to learn"))
         else:
-            prepared.append(Prepared(true=true, rendered=rendered))
+            prepared.append(PreparedPage(true=true, rendered=rendered))
     documents.close()
     return prepared, left_out
 
 
-def split(pages: Sequence[Prepared], share: float, seed: int) -> tuple[list[Prepared], list[Prepared]]:
+def split(
+    pages: Sequence[PreparedPage], share: float, seed: int
+) -> tuple[list[PreparedPage], list[PreparedPage]]:
     """Returns (training pages, held-out pages): at least one of each unless share is 0. Raises: FinetuneError."""
     if not pages:
         raise FinetuneError("no page is left to train on: none can be drawn")
@@ -135,7 +137,7 @@ def split(pages: Sequence[Prepared], share: float, seed: int) -> tuple[list[Prep
     return by_name[0], by_name[1]
 
 
-def learned_lines(pages: Sequence[Prepared], reader: LineReader, characters: str) -> list[LearnedLine]:
+def learned_lines(pages: Sequence[PreparedPage], reader: LineReader, characters: str) -> list[LearnedLine]:
     """Returns the pages' lines whose text is sure and known to the reader; those of a page without text as nothing."""
     classes = classes_of(characters)
     found = []
@@ -181,7 +183,7 @@ def write(mean: MeanWeights, start: Path, folder: Path) -> None:
     mean.save(folder / _READER)  # with 16 bits: small changes would be lost in eight
 
 
-def read_pages(reader: LineReader, pages: Sequence[Prepared], label: str) -> list[Edits]:
+def read_pages(reader: LineReader, pages: Sequence[PreparedPage], label: str) -> list[Edits]:
     """Returns the edits of each page, in order, read as a run reads it at first."""
     return [
         character_edits(
@@ -191,7 +193,7 @@ def read_pages(reader: LineReader, pages: Sequence[Prepared], label: str) -> lis
     ]
 
 
-def table(pages: Sequence[Prepared], before: Sequence[Edits], after: Sequence[Edits]) -> Iterator[str]:
+def table(pages: Sequence[PreparedPage], before: Sequence[Edits], after: Sequence[Edits]) -> Iterator[str]:
     """Yields a table of the pages' error rates before and after: all of a few, the most changed of many."""
     rows = sorted(zip(pages, before, after, strict=True), key=lambda row: -abs(row[1].rate - row[2].rate))
     yield f"{'page':<40} {'characters':>10} {'before':>8} {'after':>8}"

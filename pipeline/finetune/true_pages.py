@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import PipelineError
 from pipeline.stages.discover import probe
-from pipeline.types import Document, Page
+from pipeline.types import InputFile, Page
 from storage.database import open_for_reading
 
 _BESIDE = "put its text beside it, under the same name and .txt"
@@ -142,7 +142,7 @@ def _below(folder: Path, files: Sequence[Path], truth: Path) -> Found:
                 yield _page(document, number - 1, of_page, text)
 
 
-def _page(document: Document, index: int, name: str, text: Path) -> TruePage | LeftOut:
+def _page(document: InputFile, index: int, name: str, text: Path) -> TruePage | LeftOut:
     if document.status != "ok":
         return LeftOut(name=name, reason=f"it cannot be opened ({document.reason}); save it again")
     try:

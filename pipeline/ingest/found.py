@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.documents import sniff
 from pipeline.documents.settings import IngestSettings
-from pipeline.types import Document, FileStamp
+from pipeline.types import FileStamp, InputFile
 from storage.strings.urls import name_of
 
 
@@ -28,15 +28,15 @@ class Candidate:
     stamp: FileStamp | None = None
 
 
-Found = Candidate | Document
+Found = Candidate | InputFile
 
 
-def unreadable(path: str, status: str, reason: str) -> Document:
+def unreadable(path: str, status: str, reason: str) -> InputFile:
     """Returns the document of a path that cannot be opened: broken where its name makes it an input."""
-    return Document(path=path, status="broken" if status == "broken" else "skipped", reason=reason)
+    return InputFile(path=path, status="broken" if status == "broken" else "skipped", reason=reason)
 
 
-def refused(url: str, reason: str, settings: IngestSettings) -> Document:
+def refused(url: str, reason: str, settings: IngestSettings) -> InputFile:
     """Returns the document of an object that cannot be had: broken where its name makes it an input, else skipped."""
     name = name_of(url)
     is_input = sniff.claimed(name, videos=settings.video)
@@ -55,7 +55,7 @@ def known_by(stamp: FileStamp, settings: IngestSettings) -> str:
     return ":".join(map(str, (_RULES, int(settings.video), settings.max_image_pixels, *stamp)))
 
 
-def kept_stamp(document: Document, settings: IngestSettings) -> str | None:
+def kept_stamp(document: InputFile, settings: IngestSettings) -> str | None:
     """Returns what to know a document by from now on; None where it may still be changing unseen."""
     stamp = document.stamp
     if stamp is None or document.frames or document.status != "ok":
@@ -63,9 +63,9 @@ def kept_stamp(document: Document, settings: IngestSettings) -> str | None:
     return known_by(stamp, settings) if document.probed_ns - max(stamp[3:]) > _SETTLED_NS else None
 
 
-def document_of(found: Candidate, known: dict[str, Any]) -> Document:
+def document_of(found: Candidate, known: dict[str, Any]) -> InputFile:
     """Returns the document of a file that has not changed. known: as storage.records.files.known returns it."""
-    return Document(
+    return InputFile(
         path=found.path,
         status="ok",
         is_told=known["reason"] is not None,

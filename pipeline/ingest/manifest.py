@@ -15,11 +15,11 @@ from typing import IO, Any
 from pipeline.errors import ConfigError
 from pipeline.ingest.found import unreadable
 from pipeline.ingest.objects.stores import Store, reason_of
-from pipeline.types import Document
+from pipeline.types import InputFile
 from storage.strings.urls import is_url, parent_of
 
 # A path or URL, or a document that says what is wrong with its row.
-Entry = str | Document
+Entry = str | InputFile
 COLUMN = "path"
 _ROWS_A_BATCH = 10_000
 

@@ -15,7 +15,7 @@ from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.seen_names import SeenNames
 from pipeline.ingest.walk import Candidate, Found
 from pipeline.ingest.workers.pool import WorkerPool
-from pipeline.types import Document
+from pipeline.types import InputFile
 from storage.types import PagePlan
 
 # Most files being probed at a time.
@@ -68,7 +68,7 @@ class Selection:
         self._config, self._settings_hash, self._counts, self._ask = config, settings_hash, counts, ask
         self._contents = SeenNames()
 
-    async def plan(self, document: Document, *, again: bool = False) -> PagePlan:
+    async def plan(self, document: InputFile, *, again: bool = False) -> PagePlan:
         """Counts a document and returns what is to be read of it.
 
         That is nothing of one that cannot be read, and of a copy of an earlier file: its pages share the same rows.
@@ -112,8 +112,8 @@ class Selection:
 async def probe_all(
     inputs: InputFiles,
     workers: WorkerPool,
-    take: Callable[[int, Document], Awaitable[None]],
-    known: Callable[[Candidate], Awaitable[Document | None]],
+    take: Callable[[int, InputFile], Awaitable[None]],
+    known: Callable[[Candidate], Awaitable[InputFile | None]],
 ) -> None:
     """Probes all inputs that are not known and awaits take(number, document) for each, as soon as it is probed.
 
@@ -138,9 +138,9 @@ async def probe_all(
 
 
 async def _probed(
-    found: Found, workers: WorkerPool, known: Callable[[Candidate], Awaitable[Document | None]]
-) -> Document:
-    if isinstance(found, Document):
+    found: Found, workers: WorkerPool, known: Callable[[Candidate], Awaitable[InputFile | None]]
+) -> InputFile:
+    if isinstance(found, InputFile):
         return found
     if found.stamp is not None and (document := await known(found)) is not None:
         return document

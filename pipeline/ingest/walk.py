@@ -16,7 +16,7 @@ from pipeline.ingest.found import Candidate, Found, unreadable
 from pipeline.ingest.globs import matcher
 from pipeline.ingest.objects.object_walk import canonical_url, checked_roots, walk_objects
 from pipeline.ingest.seen_names import SeenNames
-from pipeline.types import Document
+from pipeline.types import InputFile
 from storage.strings.urls import is_url, is_web, name_of, objection, without_secrets
 
 __all__ = ["Candidate", "Found", "canonical", "walk"]
@@ -39,8 +39,8 @@ def canonical(path: str) -> str:
 
 def walk(
     paths: Sequence[str], settings: IngestSettings, databases: Sequence[str] = ()
-) -> Iterator[Candidate | Document]:
-    """Yields every input once: a Candidate to be probed, or a Document for what cannot be opened.
+) -> Iterator[Candidate | InputFile]:
+    """Yields every input once: a Candidate to be probed, or an InputFile for what cannot be opened.
 
     Paths are absolute, and the same however the folder is named (see `canonical`); a link to a folder within it keeps
     its name. Of each folder first the files by name, then the folders by name; folders reached through a link come
@@ -97,7 +97,7 @@ class _Walk:
     def named(self, entries: Iterator[manifest.Entry]) -> Iterator[Found]:
         """Yields what a manifest names and was not found yet; of what cannot be opened a document with the reason."""
         for entry in entries:
-            if isinstance(entry, Document):
+            if isinstance(entry, InputFile):
                 yield entry
             elif is_url(entry):
                 yield from self._named_object(entry)
@@ -125,7 +125,7 @@ class _Walk:
         for found in walk_objects([root], self._settings):
             yield from self._once(found)
 
-    def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | Document]:
+    def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | InputFile]:
         """Yields the inputs below a folder. given: how the user named the whole folder that this is part of."""
         # A stack instead of recursion: trees may be deeper than Python's stack.
         stack = [(root, root_prefix)]
@@ -157,7 +157,7 @@ class _Walk:
 
     def _video(
         self, folder: str, prefix: str, given: str, entries: Sequence[os.DirEntry[str]]
-    ) -> Iterator[Candidate | Document]:
+    ) -> Iterator[Candidate | InputFile]:
         """Yields the folder as a video of its images, which are no inputs of their own then; all else in it is."""
         names = [
             entry.name
@@ -181,7 +181,7 @@ class _Walk:
             frames=tuple(sorted(names, key=natural_order)),
         )
 
-    def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | Document]:
+    def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | InputFile]:
         if self._is_database(path) or not self._files.add(path):
             return
         try:

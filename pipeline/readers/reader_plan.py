@@ -60,7 +60,7 @@ READERS: Mapping[str, Callable[[Models, WorkerPool], Reader[RenderedPage]]] = {
 }
 
 
-class Plan:
+class ReaderPlan:
     """The readers of a run. first: takes pages that were not read yet. layers: takes those that have their text.
 
     models: what the configuration's readers work with. workers: render its pages.

@@ -21,7 +21,7 @@ from typing import Any
 from pipeline.errors import ConfigError
 from pipeline.reports.run_figures import WorkerUse
 from pipeline.reports.summary import Progress, RunSummary
-from pipeline.types import Document, PageResult, Phase
+from pipeline.types import InputFile, PageResult, Phase
 from storage.types import FINE_STATUSES, PageError
 
 LOGGER = logging.getLogger("ocrbatch")
@@ -69,7 +69,7 @@ class LoggedProgress(Progress):
     def workers(self, workers: Sequence[WorkerUse]) -> None:
         self._inner.workers(workers)
 
-    def document_refused(self, document: Document) -> None:
+    def document_refused(self, document: InputFile) -> None:
         self._inner.document_refused(document)
         self._log.event(
             "document",

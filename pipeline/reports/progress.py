@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.reports.listing import in_words, page_name, refusal
 from pipeline.reports.run_figures import WorkerUse, in_brief
 from pipeline.reports.summary import Progress
-from pipeline.types import Document, PageResult, Phase
+from pipeline.types import InputFile, PageResult, Phase
 from storage.strings.printable import one_line
 from storage.types import DONE_STATUSES, FINE_STATUSES
 
@@ -46,7 +46,7 @@ class Counting(Silent):
     def workers(self, workers: Sequence[WorkerUse]) -> None:
         self.brief = in_brief(workers)
 
-    def document_refused(self, document: Document) -> None:
+    def document_refused(self, document: InputFile) -> None:
         line = refusal(document.path, document.status, document.reason)
         if document.status == "skipped":
             LOGGER.debug(line)

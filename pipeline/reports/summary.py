@@ -12,7 +12,7 @@ from pipeline.meter import StageUse, bottleneck
 from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.reports.run_figures import WorkerUse, encoder_lines, worker_lines
-from pipeline.types import Document, DocumentStatus, PageResult, PageStatus, Phase
+from pipeline.types import DocumentStatus, InputFile, PageResult, PageStatus, Phase
 
 if TYPE_CHECKING:
     from encoders.graphs.stats import PathStats
@@ -36,7 +36,7 @@ class Progress:
     def workers(self, workers: Sequence[WorkerUse]) -> None:
         """Is told now and then what each of a run's workers does."""
 
-    def document_refused(self, document: Document) -> None:
+    def document_refused(self, document: InputFile) -> None:
         """Reports a PDF or image that cannot be read, or a file of unknown type; its status and reason say which."""
 
     def page_done(self, result: PageResult) -> None:

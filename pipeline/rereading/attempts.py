@@ -19,7 +19,7 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.outcome.doubt import NONE_READ, as_stored, doubted, doubtful_below, foreign_script
 from pipeline.outcome.results import blank_result, failed_result
 from pipeline.readers.reader import Reader
-from pipeline.readers.reader_plan import Plan
+from pipeline.readers.reader_plan import ReaderPlan
 from pipeline.rereading.retry import PageState, RetryStep, Tools, retry, retry_steps
 from pipeline.text_layer.agreement import agreement
 from pipeline.types import EmbeddedPage, Kind, Page, PageResult, ReadyPage, RenderedPage
@@ -59,7 +59,7 @@ class Attempts:
         self,
         config: Config,
         workers: WorkerPool,
-        plan: Plan,
+        plan: ReaderPlan,
         keep: Callable[[PageResult], None] = lambda first: None,
         *,
         begin: Callable[[Page, Reader[RenderedPage], bool], Awaitable[None]] = lambda page, reader, alone: (

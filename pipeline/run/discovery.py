@@ -17,7 +17,7 @@ from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.ledger import Ledger
 from pipeline.stages.store import store_document
 from pipeline.timing import split
-from pipeline.types import TAKEN_FIRST, Document, Page, ReadyPage
+from pipeline.types import TAKEN_FIRST, InputFile, Page, ReadyPage
 from storage.records.store import Store
 from storage.types import PageError, PagePlan
 
@@ -71,10 +71,10 @@ class SlowDocuments:
 class Planner(Protocol):
     """Decides which pages are read, and by whom."""
 
-    async def known(self, found: Candidate) -> Document | None:
+    async def known(self, found: Candidate) -> InputFile | None:
         """Returns a file that an earlier run looked into and that has not changed since; None: it must be probed."""
 
-    async def plan(self, document: Document) -> PagePlan:
+    async def plan(self, document: InputFile) -> PagePlan:
         """Records a document and returns which of its pages to read."""
 
     async def claim(self, page: Page) -> bool:
@@ -90,14 +90,14 @@ class Planning:
         self._selection = Selection(ledger.config, ledger.settings_hash, ledger.summary, ask)
         self._ingest = ingest_settings(ledger.config)
 
-    async def known(self, found: Candidate) -> Document | None:
+    async def known(self, found: Candidate) -> InputFile | None:
         """Returns a file that an earlier run looked into and that has not changed since; None: it must be probed."""
         assert found.stamp is not None
         stamp = known_by(found.stamp, self._ingest)
         known = await self._ledger.call(Store.find_known, self._ledger.run_id, found.path, stamp)
         return None if known is None else document_of(found, known)
 
-    async def plan(self, document: Document, *, again: bool = False) -> PagePlan:
+    async def plan(self, document: InputFile, *, again: bool = False) -> PagePlan:
         """Records a document and returns which of its pages to read. again: see Selection.plan."""
         if not document.is_known:
             stamp = kept_stamp(document, self._ingest)
@@ -147,7 +147,7 @@ class Discovery:
         """Puts the pages to read into the queue, those of one prompt together, and None after the last."""
         most = self._ledger.config.decode.pages_per_prompt
 
-        async def take(_number: int, document: Document) -> None:
+        async def take(_number: int, document: InputFile) -> None:
             for lot in neighbours(await self._pages(document), most):
                 await pages.put(lot)
 
@@ -163,7 +163,7 @@ class Discovery:
             self._ledger.forget(page)
         return is_ours
 
-    async def _pages(self, document: Document) -> Sequence[Page]:
+    async def _pages(self, document: InputFile) -> Sequence[Page]:
         """Records a document and returns those of its pages that are to be read in their turn."""
         ledger = self._ledger
         plan = await self._planner.plan(document)

@@ -18,7 +18,7 @@ from pipeline.device.startup.loading import render_workers
 from pipeline.ingest.inputs import InputFiles
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.readers.reader import Reader
-from pipeline.readers.reader_plan import Plan
+from pipeline.readers.reader_plan import ReaderPlan
 from pipeline.rereading.attempts import Attempts, PutOff
 from pipeline.run.budget import Budget, Share
 from pipeline.run.deferred_models import DeferredModels
@@ -56,7 +56,7 @@ class Flow:
         self._ledger, self._stop, self._models, self._workers = ledger, stop, models, workers
         self._page_models = models.all
         self._deferred = DeferredModels(ledger.config, tuple(models.others), lambda: models.first.device)
-        self._plan = plan = Plan(ledger.config, models, workers)
+        self._plan = plan = ReaderPlan(ledger.config, models, workers)
         self._budget, self._page_bytes = budget, page_bytes
         self._discovery = Discovery(ledger, workers, plan.first.start, planner)
         self._attempts = Attempts(

@@ -20,7 +20,7 @@ from pipeline.documents.other_documents import other_document
 from pipeline.documents.settings import IngestSettings
 from pipeline.documents.videos import frame_folders
 from pipeline.documents.videos.showing import open_video
-from pipeline.types import Document, DocumentStatus, Kind
+from pipeline.types import DocumentStatus, InputFile, Kind
 
 _CONTAINERS = get_args(sniff.Container)
 _LOOKS = 2
@@ -29,7 +29,7 @@ _VIDEO = f"{_OTHER} but a video; ingest.video: true has a model that reads video
 _UNSTEADY = "the file was being written while it was inspected; run again when it is complete"
 
 
-def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> Document:
+def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> InputFile:
     """Returns the file's kind, sha256 and number of pages, or why it cannot be read.
 
     frames: the names of a video's frames, in order, where path is their folder.
@@ -49,11 +49,11 @@ def probe(path: str, settings: IngestSettings, frames: tuple[str, ...] = ()) -> 
     return replace(document, seconds=time.perf_counter() - start, probed_ns=probed_ns)
 
 
-def _looked(path: str, settings: IngestSettings, frames: tuple[str, ...]) -> Document:
+def _looked(path: str, settings: IngestSettings, frames: tuple[str, ...]) -> InputFile:
     """Returns the document, with the stamp from before it was read: None if it could not be opened."""
     is_folder = bool(frames) or os.path.isdir(path)
     claimed = None if is_folder else sniff.claimed(path, videos=settings.video)
-    known = Document(path=path, kind="video" if is_folder else None, status="ok", frames=frames)
+    known = InputFile(path=path, kind="video" if is_folder else None, status="ok", frames=frames)
     try:
         looks = _folder(known) if is_folder else _file(known, settings, claimed)
         for known in looks:  # noqa: B007
@@ -68,7 +68,7 @@ def _looked(path: str, settings: IngestSettings, frames: tuple[str, ...]) -> Doc
     return known
 
 
-def _file(document: Document, settings: IngestSettings, claimed: str | None) -> Iterator[Document]:
+def _file(document: InputFile, settings: IngestSettings, claimed: str | None) -> Iterator[InputFile]:
     """Yields a file's document, each time with more that is known. claimed: what its name says it is.
 
     Raises: DocumentError, OSError.
@@ -91,7 +91,7 @@ def _file(document: Document, settings: IngestSettings, claimed: str | None) -> 
     yield replace(document, num_pages=num_pages, reason=reason, is_told=reason is not None)
 
 
-def _folder(document: Document) -> Iterator[Document]:
+def _folder(document: InputFile) -> Iterator[InputFile]:
     """Yields the document of a folder of frames, as `_file` does. Raises: DocumentError, OSError."""
     folder, frames = document.path, document.frames
     stamp = frame_folders.stamp_of(folder, frames)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from pipeline.types import Document, PageResult
+from pipeline.types import InputFile, PageResult
 from storage.records.store import Store
 from storage.strings.text import storable
 from storage.types import FileRecord, PageRecord
@@ -25,7 +25,7 @@ def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult
     store.record_first(run_id, page_record(first, settings_hash))
 
 
-def store_document(store: Store, run_id: int, document: Document, stamp: str | None = None) -> None:
+def store_document(store: Store, run_id: int, document: InputFile, stamp: str | None = None) -> None:
     """Writes the record of an input file. stamp: what to know it by, as in FileRecord."""
     record = FileRecord(
         path=document.path,

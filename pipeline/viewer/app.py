@@ -47,7 +47,7 @@ class Settings:
 
 def make_app(settings: Settings, access: Access) -> Starlette:
     """Returns the application. While it runs, worker processes draw its pages."""
-    reader = Reader(settings, access)
+    reader = ViewerApp(settings, access)
     routes = [
         Route("/", reader.documents),
         Route("/document/{file_id}", reader.document),
@@ -68,7 +68,7 @@ def make_app(settings: Settings, access: Access) -> Starlette:
     )
 
 
-class Reader:
+class ViewerApp:
     """The routes. Lists and pages are made in threads, each request with a connection of its own."""
 
     def __init__(self, settings: Settings, access: Access) -> None:

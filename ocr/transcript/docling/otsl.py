@@ -18,7 +18,7 @@ _Place = tuple[int, int]
 
 
 @dataclass(slots=True, kw_only=True)
-class Cell:
+class TagCell:
     """A cell. kind: its tag. rows, columns: how many of each it spans."""
 
     kind: str
@@ -27,7 +27,7 @@ class Cell:
     columns: int = 1
 
 
-def table(rows: Sequence[Sequence[Cell]]) -> tuple[str, str]:
+def table(rows: Sequence[Sequence[TagCell]]) -> tuple[str, str]:
     """Returns a table's markdown and plain text (a line a row, a tab between cells). rows: of the grid, with spans.
 
     The markdown is a GitHub table, or HTML where cells span. The text of a spanned cell goes to the cell that spans it.
@@ -40,7 +40,7 @@ def table(rows: Sequence[Sequence[Cell]]) -> tuple[str, str]:
     return (f"<table>{''.join(html_rows)}</table>" if spans else _github(merged)), plain
 
 
-def _owners(rows: Sequence[Sequence[Cell]]) -> dict[_Place, _Place]:
+def _owners(rows: Sequence[Sequence[TagCell]]) -> dict[_Place, _Place]:
     """Returns for each place of the grid the cell that it belongs to: itself, or the one that spans it."""
     owners: dict[_Place, _Place] = {}
     for row, cells in enumerate(rows):
@@ -51,33 +51,33 @@ def _owners(rows: Sequence[Sequence[Cell]]) -> dict[_Place, _Place]:
     return owners
 
 
-def _merged(rows: Sequence[Sequence[Cell]], owners: Mapping[_Place, _Place]) -> list[list[Cell]]:
+def _merged(rows: Sequence[Sequence[TagCell]], owners: Mapping[_Place, _Place]) -> list[list[TagCell]]:
     """Returns the rows without spanned cells. Where those of a cell are no rectangle, they stay as empty ones."""
     places: dict[_Place, list[_Place]] = defaultdict(list)
     for place, spanned_by in owners.items():
         places[spanned_by].append(place)
-    kept: dict[_Place, Cell] = {}
+    kept: dict[_Place, TagCell] = {}
     for (row, column), spanned in places.items():
         owner = rows[row][column]
         texts = [rows[y][x].text for y, x in spanned]
         height = max(y for y, _ in spanned) - row + 1
         width = max(x for _, x in spanned) - column + 1
         is_whole = len(spanned) == height * width and all(x >= column for _, x in spanned)
-        kept[row, column] = Cell(
+        kept[row, column] = TagCell(
             kind=owner.kind,
             text=" ".join(filter(None, texts)),
             rows=height if is_whole else 1,
             columns=width if is_whole else 1,
         )
         if not is_whole:
-            kept.update({place: Cell(kind="ecel", text="") for place in spanned if place != (row, column)})
+            kept.update({place: TagCell(kind="ecel", text="") for place in spanned if place != (row, column)})
     return [
         [kept[row, column] for column in range(len(cells)) if (row, column) in kept]
         for row, cells in enumerate(rows)
     ]
 
 
-def _github(rows: Sequence[Sequence[Cell]]) -> str:
+def _github(rows: Sequence[Sequence[TagCell]]) -> str:
     """Returns a GitHub table, whose first row is its header. Only this row must have all columns."""
     if not any(rows):
         return ""
@@ -88,7 +88,7 @@ def _github(rows: Sequence[Sequence[Cell]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _html_cell(cell: Cell) -> str:
+def _html_cell(cell: TagCell) -> str:
     name = "th" if cell.kind in HEADERS else "td"
     rows = f' rowspan="{cell.rows}"' if cell.rows > 1 else ""
     columns = f' colspan="{cell.columns}"' if cell.columns > 1 else ""

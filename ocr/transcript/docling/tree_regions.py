@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from ocr.transcript.docling.otsl import CELLS, Cell, table
+from ocr.transcript.docling.otsl import CELLS, TagCell, table
 from ocr.transcript.docling.tree import INLINE, TABLES, Element, Run
 from ocr.transcript.layouts.regions import Region, box_around
 
@@ -132,7 +132,7 @@ class _Regions:
 
     def _table(self, element: Element) -> Iterator[Region]:
         """Yields the table after what comes before its first cell; what else is in it follows."""
-        rows: list[list[Cell]] = [[]]
+        rows: list[list[TagCell]] = [[]]
         first = next(
             (i for i, child in enumerate(element.children) if _is_cell(child)), len(element.children)
         )
@@ -141,7 +141,7 @@ class _Regions:
             if isinstance(child, Element) and child.name == "nl":
                 rows.append([])
             elif isinstance(child, Element) and child.name in CELLS:
-                rows[-1].append(Cell(kind=child.name, text=_text_of(child, marked=False)))
+                rows[-1].append(TagCell(kind=child.name, text=_text_of(child, marked=False)))
         marked, plain = table([row for row in rows if row])
         cells = replace(element, children=[child for child in element.children if _is_cell(child)])
         if marked or element.shares:

@@ -24,7 +24,7 @@ from pipeline.bench.bench_figures import Figures, known
 from pipeline.bench.encoding.batch_sizes import batch_sizes, fitted_budgets
 from pipeline.bench.encoding.encoder_arms import ARMS, Arm, build
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, table
-from pipeline.bench.encoding.requests import Request, grouped, page_requests, prepared, random_requests, serve
+from pipeline.bench.encoding.requests import EncoderRequest, grouped, page_requests, random_requests, serve
 from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder
 from pipeline.bench.machine import describe, machine_line
 from pipeline.device.startup.loading import choose_device, choose_dtype, rank_devices
@@ -32,7 +32,7 @@ from pipeline.device.threads.streams import quick_turns
 from pipeline.errors import ConfigError
 
 # Requests that are encoded at once, with their views pooled.
-Batch = Sequence[Request]
+Batch = Sequence[EncoderRequest]
 # Of so many requests the arms' tokens are compared, at least one batch: a page's take up to 33 MB.
 _COMPARED = 32
 # The most graphs of a path whose sizes are fitted to the requests.
@@ -108,7 +108,7 @@ def bench(
     requests = requests_for(settings, subject)
     size = settings.batch_size
     batches = [requests[start : start + size] for start in range(0, len(requests), size)]
-    own = [[prepared(request, subject.encoder) for request in batch] for batch in batches]
+    own = [[request.prepared(subject.encoder) for request in batch] for batch in batches]
     graphs = graph_settings_for(settings, subject, own)
     if settings.attention is not None:
         try_attention(settings, subject, own[0][:1])
@@ -231,7 +231,7 @@ def graph_settings_for(
     return graphs
 
 
-def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[Request]:
+def requests_for(settings: BenchSettings, subject: EncoderSubject) -> list[EncoderRequest]:
     """Returns the requests to measure, the same for equal settings. Raises: ConfigError."""
     least, most = sorted(settings.items_per_request)
     counts = (

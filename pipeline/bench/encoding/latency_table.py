@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.bench.bench_figures import cells
-from pipeline.bench.encoding.requests import Request
+from pipeline.bench.encoding.requests import EncoderRequest
 
 _WIDTH = 80
 _WIDTHS = (28, 13)
@@ -42,7 +42,7 @@ class ArmTimes:
     waits: list[float] = field(default_factory=list)
 
     def add_batch(
-        self, encoder_s: float, requests: Sequence[Request], waits: Sequence[float] | None = None
+        self, encoder_s: float, requests: Sequence[EncoderRequest], waits: Sequence[float] | None = None
     ) -> None:
         """Adds requests that were encoded together: each one's part is as large as the items that it has.
 

@@ -25,28 +25,27 @@ Size = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class EncoderRequest:
     """Images, videos or pages that are asked for together. seconds: of each stage before the encoder, by its name."""
 
     items: tuple[PageViews, ...]
     seconds: Mapping[str, float]
 
+    def prepared(self, encoder: PageEncoder) -> "EncoderRequest":
+        """Returns it as the encoder takes it, with the time of its model's own processor where it has one."""
+        if not encoder.prepares:
+            return self
+        watch = Stopwatch()
+        with watch.measure():
+            items = tuple(map(encoder.prepared, self.items))
+        return EncoderRequest(items=items, seconds={**self.seconds, "prepare": watch.seconds})
 
-def prepared(request: Request, encoder: PageEncoder) -> Request:
-    """Returns a request as the encoder takes it, with the time of its model's own processor where it has one."""
-    if not encoder.prepares:
-        return request
-    watch = Stopwatch()
-    with watch.measure():
-        items = tuple(map(encoder.prepared, request.items))
-    return Request(items=items, seconds={**request.seconds, "prepare": watch.seconds})
 
-
-def grouped(singles: Iterable[Request], counts: Iterable[int]) -> list[Request]:
+def grouped(singles: Iterable[EncoderRequest], counts: Iterable[int]) -> list[EncoderRequest]:
     """Returns requests of so many items each, made of requests of one; fewer where these are used up."""
     rest = iter(singles)
     return [
-        Request(
+        EncoderRequest(
             items=tuple(single.items[0] for single in its),
             seconds={stage: sum(single.seconds[stage] for single in its) for stage in its[0].seconds},
         )
@@ -108,7 +107,7 @@ def random_requests(
     max_tiles: int,
     maker: ViewMaker | VideoMaker | None = None,
     num_frames: int = 0,
-) -> list[Request]:
+) -> list[EncoderRequest]:
     """Returns requests for images, or videos of num_frames frames, of random pixels, with sizes drawn from the buckets.
 
     maker: None for DeepSeek-OCR's views. Raises: ConfigError for a size that it cannot take.
@@ -125,18 +124,18 @@ def random_requests(
             cut = make(pixels)
         except ValueError as error:
             raise ConfigError(f"--buckets {sizes[index]}: {error}") from error
-        requests.append(Request(items=(cut,), seconds={"tile": time.perf_counter() - start}))
+        requests.append(EncoderRequest(items=(cut,), seconds={"tile": time.perf_counter() - start}))
     return requests
 
 
 def page_requests(
     folder: str, count: int, max_tiles: int, view_maker: ViewMaker | None = None
-) -> list[Request]:
+) -> list[EncoderRequest]:
     """Returns requests for the first `count` pages below a folder that are not blank, rendered whole as in a run.
 
     Raises: ConfigError where there is none.
     """
     return [
-        Request(items=(rendered.views,), seconds=rendered.seconds)
+        EncoderRequest(items=(rendered.views,), seconds=rendered.seconds)
         for rendered in first_pages(folder, TileSettings(max_tiles=max_tiles, views=view_maker), count)
     ]

@@ -20,7 +20,7 @@ _TILE_TOKENS = (2 * TILE_PX // _TOKEN_PX + 1) * (TILE_PX // _TOKEN_PX) / 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageWork:
+class AveragePage:
     """The work of an average page. readings: 1, or more where pages are read in crops or twice.
 
     tiles: of all its readings. view_px: side of the global view. words: tokens of the prompt besides the page's.
@@ -48,7 +48,7 @@ class PageWork:
         return self.prompt_tokens + (self.output_tokens / self.readings / 2 if self.readings else 0.0)
 
 
-def page_bound(config: OcrConfig, work: PageWork, rates: Rates, dtype_bytes: int) -> dict[str, float]:
+def page_bound(config: OcrConfig, work: AveragePage, rates: Rates, dtype_bytes: int) -> dict[str, float]:
     """Returns the least seconds per page, by cause and in all, and the most pages per second.
 
     dtype_bytes: of a weight, and of a number in the cache. weights_s, kv_s: for decoding, with weights read once for

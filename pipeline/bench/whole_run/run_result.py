@@ -12,7 +12,7 @@ from ocr.imaging.tiling import MODES
 from ocr.model.prompt import encode_prompt
 from pipeline.bench.bench_figures import cells
 from pipeline.bench.machine import describe
-from pipeline.bench.roofline.bound import PageWork, page_bound
+from pipeline.bench.roofline.bound import AveragePage, page_bound
 from pipeline.bench.roofline.rates import measure_rates
 from pipeline.bench.whole_run.track import Measured
 from pipeline.device.sizes import decode_slots
@@ -133,7 +133,7 @@ def _notes(measured: Measured) -> Iterator[str]:
         )
 
 
-def _work(measured: Measured, loaded: LoadedModel, at_once: int) -> PageWork | None:
+def _work(measured: Measured, loaded: LoadedModel, at_once: int) -> AveragePage | None:
     """Returns the average page's work from the encoder's stored counts; None where there are none."""
     config, num_pages = measured.config, measured.track.num_read
     with closing(open_for_reading(config.store.database)) as db:
@@ -142,7 +142,7 @@ def _work(measured: Measured, loaded: LoadedModel, at_once: int) -> PageWork | N
         return None
     units = {name: int(stats["units"]) for name, stats in encoder.items()}
     prompt = config.decode.prompt or loaded.prompt
-    return PageWork(
+    return AveragePage(
         readings=units.get("global", 0) / num_pages,
         tiles=units.get("local", 0) / num_pages,
         view_px=MODES[config.tile.mode].base_px,
@@ -225,7 +225,7 @@ def _bound_lines(values: Values) -> Iterator[str]:
     )
     yield (
         f"at {rates['matrix_flops_s'] / 1e12:.0f} TFLOP/s and {rates['copy_bytes_s'] / 1e12:.2f} TB/s, measured here; "
-        f"prompts of {PageWork(**work).prompt_tokens:.0f} tokens, {work['readings']:.2f} readings and "
+        f"prompts of {AveragePage(**work).prompt_tokens:.0f} tokens, {work['readings']:.2f} readings and "
         f"{work['tiles']:.1f} tiles a page"
     )
 

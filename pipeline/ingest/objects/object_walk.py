@@ -36,7 +36,7 @@ def checked_roots(urls: Sequence[str], settings: IngestSettings) -> list[tuple[s
 
 
 def walk_objects(roots: Sequence[tuple[str, bool]], settings: IngestSettings) -> Iterator[Found]:
-    """Yields a Candidate for each object, a Document for a folder that cannot be listed.
+    """Yields a Candidate for each object, an InputFile for a folder that cannot be listed.
 
     roots: from checked_roots. Of each folder first the objects by name, then the folders by name, as of a local one.
     Hidden names and those that the globs leave out are no inputs; of an object that is also a folder both are.

@@ -22,8 +22,8 @@ from pipeline.ingest.workers.task_pool import TaskPool
 from pipeline.meter import Meter
 from pipeline.stop import settle
 from pipeline.types import (
-    Document,
     EmbeddedPage,
+    InputFile,
     Kind,
     Page,
     PageKind,
@@ -135,19 +135,19 @@ class WorkerPool(FilePool):
         """The settings that pages are rendered with by default."""
         return self._render
 
-    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
-        """Probes a file; the future's result is a Document whatever goes wrong with the file.
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[InputFile]:
+        """Probes a file; the future's result is an InputFile whatever goes wrong with the file.
 
         frames: the names of a video's frames, where path is their folder.
         The future raises WorkersError where no worker can be started.
         """
         limit_s = self._probe_timeout_s
 
-        def failed(error: BaseException) -> Document:
+        def failed(error: BaseException) -> InputFile:
             _, happened = failure_of(error, limit_s, "ingest.probe_timeout_s")
             return unreadable(path, "broken", f"inspecting the file {happened}")
 
-        def probed(file: str) -> Future[Document]:
+        def probed(file: str) -> Future[InputFile]:
             arguments = (file, frames, self._ingest)
             return self._submit(tasks.probe_task, arguments, limit_s, failed, meter=self._discovering)
 

@@ -22,8 +22,8 @@ from pipeline.text_layer.rest import without_layer
 from pipeline.types import (
     TAKEN_FIRST,
     TAKEN_LAST,
-    Document,
     EmbeddedPage,
+    InputFile,
     Kind,
     LayerUse,
     Page,
@@ -42,7 +42,7 @@ _DOCUMENTS = OpenDocuments()
 _UNDRAWN = frozenset({"broken", "illegible", "oversized", "unreadable"})
 
 
-def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings) -> Document:
+def probe_task(path: str, frames: tuple[str, ...], settings: IngestSettings) -> InputFile:
     """Returns the probed file; any failure makes it broken."""
     try:
         return probe(path, settings, frames)

@@ -16,7 +16,7 @@ from pipeline.cluster.request_handler import RequestHandler
 from pipeline.cluster.worker_messages import Asked
 from pipeline.ingest.walk import Candidate
 from pipeline.stages.store import packed, store_page
-from pipeline.types import Document, Page, PageResult
+from pipeline.types import InputFile, Page, PageResult
 from storage.types import StageTiming
 
 # No such folder need exist.
@@ -48,10 +48,10 @@ class Corpus:
             path = path_of(self.first + number)
             yield Candidate(path=path, relative=path.rpartition("/")[2])
 
-    def document(self, path: str) -> Document:
+    def document(self, path: str) -> InputFile:
         """Returns what probing a file would."""
         number = int(path[-12:-4])
-        return Document(
+        return InputFile(
             path=path,
             sha256=sha256_of(path),
             size_bytes=100_000 * self.pages_each,

@@ -20,12 +20,12 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_page
 from pipeline.timing import single
-from pipeline.types import Document, Page
+from pipeline.types import InputFile, Page
 from storage.records.store import Store
 from tests.storage.sample_records import FAILURE, SHA_A, a_run, rows
 
 PAGE = Page(path="/in/a.pdf", sha256=SHA_A, kind="pdf", page_index=0)
-DOCUMENT = Document(path=PAGE.path, sha256=SHA_A, size_bytes=1, kind="pdf", num_pages=2, status="ok")
+DOCUMENT = InputFile(path=PAGE.path, sha256=SHA_A, size_bytes=1, kind="pdf", num_pages=2, status="ok")
 
 
 class Played:

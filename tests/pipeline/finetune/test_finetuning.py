@@ -12,7 +12,7 @@ from pipeline.cli.main import main
 from pipeline.errors import ExitCode
 from pipeline.evaluate import Edits
 from pipeline.finetune import finetuning
-from pipeline.finetune.finetuning import Prepared, prepare, read_pages, split, table
+from pipeline.finetune.finetuning import PreparedPage, prepare, read_pages, split, table
 from pipeline.finetune.true_pages import FinetuneError, find_pages
 
 # Nobody could know that these letters stand for others: they are told by the texts alone.
@@ -98,7 +98,7 @@ def test_faults_are_told_before_any_work(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_the_table_shows_every_page_of_a_few_and_the_changed_of_many(tmp_path: Path) -> None:
     [page], _ = prepare(find_pages(write_pages(tmp_path / "pages", 1))[0])
-    pages = [Prepared(true=replace(page.true, name=f"p{n}"), rendered=page.rendered) for n in range(30)]
+    pages = [PreparedPage(true=replace(page.true, name=f"p{n}"), rendered=page.rendered) for n in range(30)]
     before = [Edits(num_edits=n, length=100) for n in range(30)]
     after = [replace(edits, num_edits=0) for edits in before]
     lines = list(table(pages, before, after))

@@ -8,9 +8,9 @@ import pytest
 
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.walk import Candidate, Found
-from pipeline.types import Document
+from pipeline.types import InputFile
 
-REFUSED = Document(path="a", status="skipped", reason="a pipe")
+REFUSED = InputFile(path="a", status="skipped", reason="a pipe")
 
 
 def files(number: int, pause_s: float = 0.0) -> Iterator[Found]:

@@ -6,14 +6,14 @@ import pytest
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.walk import walk
-from pipeline.types import Document
+from pipeline.types import InputFile
 
 
 def found(folder: Path, manifest: str, *paths: str) -> list[str]:
     items = walk(paths, IngestSettings(manifest=str(folder / manifest)))
     return [
         f"{item.status}: {item.reason}"
-        if isinstance(item, Document)
+        if isinstance(item, InputFile)
         else item.path.removeprefix(f"{folder}/")
         for item in items
     ]

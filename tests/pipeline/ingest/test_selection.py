@@ -13,16 +13,18 @@ from pipeline.config.schema import Config
 from pipeline.ingest.inputs import Inputs
 from pipeline.ingest.selection import PROBES_AHEAD, InputCounts, Selection, probe_all
 from pipeline.ingest.walk import Candidate, Found
-from pipeline.types import Document, DocumentStatus
+from pipeline.types import DocumentStatus, InputFile
 from storage.types import PagePlan
 
 
-def document(content: str, num_pages: int = 3, status: DocumentStatus = "ok") -> Document:
+def document(content: str, num_pages: int = 3, status: DocumentStatus = "ok") -> InputFile:
     sha256 = content * 64 if content else None
-    return Document(path="a.pdf", sha256=sha256, size_bytes=1, kind="pdf", num_pages=num_pages, status=status)
+    return InputFile(
+        path="a.pdf", sha256=sha256, size_bytes=1, kind="pdf", num_pages=num_pages, status=status
+    )
 
 
-def planned(config: Config, *documents: Document) -> tuple[list[PagePlan], InputCounts, list[Any]]:
+def planned(config: Config, *documents: InputFile) -> tuple[list[PagePlan], InputCounts, list[Any]]:
     """The plans of documents of which the database says: the first page is done, the last given up."""
     counts, asked = InputCounts(), []
 
@@ -96,15 +98,15 @@ class Workers:
     """Probes that end when they are told to."""
 
     def __init__(self) -> None:
-        self.probes: list[tuple[str, Future[Document]]] = []
+        self.probes: list[tuple[str, Future[InputFile]]] = []
 
-    def probe(self, path: str, frames: tuple[str, ...]) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...]) -> Future[InputFile]:
         assert frames == ()
         self.probes.append((path, Future()))
         return self.probes[-1][1]
 
 
-async def unknown(found: Candidate) -> Document | None:
+async def unknown(found: Candidate) -> InputFile | None:
     return None
 
 
@@ -115,7 +117,7 @@ def files(number: int) -> Iterator[Found]:
 def test_few_files_are_probed_at_a_time_and_each_is_taken_at_once() -> None:
     taken: list[tuple[int, str | None]] = []
 
-    async def take(number: int, found: Document) -> None:
+    async def take(number: int, found: InputFile) -> None:
         taken.append((number, found.given))
 
     async def probe() -> None:
@@ -138,7 +140,7 @@ def test_few_files_are_probed_at_a_time_and_each_is_taken_at_once() -> None:
 
 
 def test_what_ends_the_probing_is_raised_itself() -> None:
-    async def take(number: int, found: Document) -> None:
+    async def take(number: int, found: InputFile) -> None:
         raise RuntimeError("no worker")
 
     async def probe() -> None:

@@ -8,7 +8,7 @@ import pytest
 from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.walk import Candidate, walk
-from pipeline.types import Document
+from pipeline.types import InputFile
 
 
 def found(*paths, databases=(), **settings) -> list[str]:
@@ -16,7 +16,7 @@ def found(*paths, databases=(), **settings) -> list[str]:
     values = {key: tuple(value) for key, value in settings.items()}
     items = walk([str(path) for path in paths], IngestSettings(**values), databases)
     return [
-        f"{item.status}: {Path(item.path).name}" if isinstance(item, Document) else item.relative
+        f"{item.status}: {Path(item.path).name}" if isinstance(item, InputFile) else item.relative
         for item in items
     ]
 
@@ -122,7 +122,7 @@ def test_pipes_and_sockets_are_not_opened(tmp_path, monkeypatch):
     assert found(tmp_path) == ["skipped: pipe.pdf", "skipped: socket.pdf"]
     server.close()
     (document,) = walk(["/dev/null"], IngestSettings())
-    assert isinstance(document, Document)
+    assert isinstance(document, InputFile)
     assert document.reason == "not a regular file but a character device"
 
 
@@ -157,9 +157,9 @@ def videos(tmp_path, *folders, **settings):
     items = list(walk([str(tmp_path)], IngestSettings(**values)))
     clips = {item.relative: item.frames for item in items if isinstance(item, Candidate) and item.frames}
     others = [
-        f"{item.status}: {Path(item.path).name}" if isinstance(item, Document) else item.relative
+        f"{item.status}: {Path(item.path).name}" if isinstance(item, InputFile) else item.relative
         for item in items
-        if isinstance(item, Document) or not item.frames
+        if isinstance(item, InputFile) or not item.frames
     ]
     return clips, others
 

@@ -11,7 +11,7 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.config.sources import load
 from pipeline.device.open_models import Models
 from pipeline.readers import reader_plan
-from pipeline.readers.reader_plan import READERS, LineByLine, Plan
+from pipeline.readers.reader_plan import READERS, LineByLine, ReaderPlan
 from pipeline.readers.whole_pages import WholePages
 from tests.pipeline.runs import rows, run_quietly
 
@@ -29,10 +29,10 @@ def toy() -> Any:
     return names["Darkness"]()
 
 
-def planned(config: Config) -> Plan:
+def planned(config: Config) -> ReaderPlan:
     parts: Any = object()
     lines = None if config.reader == "page" else parts
-    return Plan(config, Models(first=parts, lines=lines, others={"other": parts}), parts)
+    return ReaderPlan(config, Models(first=parts, lines=lines, others={"other": parts}), parts)
 
 
 def test_the_configured_reader_is_first_and_steps_may_name_another() -> None:
@@ -40,7 +40,7 @@ def test_the_configured_reader_is_first_and_steps_may_name_another() -> None:
     config = Config.model_validate({"ladder": ladder})
     first, whole, other = steps_of(config, "image", render_settings(config))[:3]
     parts: Any = object()
-    found = Plan(config, Models(first=parts, lines=parts, others={"small": parts}), parts)
+    found = ReaderPlan(config, Models(first=parts, lines=parts, others={"small": parts}), parts)
     assert isinstance(found.first, LineByLine)
     assert found.reader(first) is found.first
     assert isinstance(found.reader(whole), WholePages)

@@ -15,7 +15,7 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
-from pipeline.readers.reader_plan import Plan
+from pipeline.readers.reader_plan import ReaderPlan
 from pipeline.readers.text_layers import FontLooks, agree
 from pipeline.rereading.attempts import Attempts
 from pipeline.stages.read_lines import read_lines, read_samples
@@ -76,7 +76,9 @@ def made(path: Path, data: bytes, lines: Lines, times: int = 1) -> list[PageResu
     reader: Any = lines
 
     async def read() -> list[PageResult]:
-        attempts = Attempts(Config(), workers, Plan(Config(), Models(first=reader, lines=reader), workers))
+        attempts = Attempts(
+            Config(), workers, ReaderPlan(Config(), Models(first=reader, lines=reader), workers)
+        )
         pages = [attempts(page, workers.render(page).result(), lambda num_bytes: None) for _ in range(times)]
         return [attempt for its in await asyncio.gather(*pages) for attempt in its]  # type: ignore[union-attr]
 

@@ -13,7 +13,7 @@ from pipeline.errors import ConfigError
 from pipeline.reports.logs import LoggedProgress, run_log, without_quotes
 from pipeline.reports.progress import Counting, Silent
 from pipeline.reports.summary import RunSummary
-from pipeline.types import Document, Page, PageResult
+from pipeline.types import InputFile, Page, PageResult
 from storage.types import PageError
 
 SECRET = "what stands on the page"
@@ -42,7 +42,7 @@ def test_every_event_is_one_line_with_its_keys_and_no_text(tmp_path: Path) -> No
             result("failed", PageError(stage="decode", category="internal", message=f"KeyError: {SECRET}"))
         )
         progress.document_refused(
-            Document(
+            InputFile(
                 path="b.pdf",
                 status="broken",
                 reason=f"named as a PDF file, but begins with {SECRET!r}",

@@ -6,7 +6,7 @@ from tqdm import tqdm
 
 from ocr.types import ParsedText
 from pipeline.reports.progress import Bar, Lines
-from pipeline.types import Document, Page, PageResult
+from pipeline.types import InputFile, Page, PageResult
 from storage.types import PageError
 
 PAGE = Page(path="a.pdf", sha256="0", kind="pdf", page_index=6)
@@ -140,6 +140,6 @@ def test_a_page_that_was_rescued_is_a_line_and_no_fault(capsys: pytest.CaptureFi
 
 def test_unknown_files_are_no_news(capsys: pytest.CaptureFixture[str]) -> None:
     progress = Lines()
-    progress.document_refused(Document(path="a.txt", status="skipped", reason="because"))
-    progress.document_refused(Document(path="b.pdf", status="broken", reason="because"))
+    progress.document_refused(InputFile(path="a.txt", status="skipped", reason="because"))
+    progress.document_refused(InputFile(path="b.pdf", status="broken", reason="because"))
     assert capsys.readouterr().err == "b.pdf: broken: because\n"

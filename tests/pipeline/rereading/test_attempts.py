@@ -14,7 +14,7 @@ from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import TileSettings
 from pipeline.outcome.doubt import NONE_READ
-from pipeline.readers.reader_plan import Plan
+from pipeline.readers.reader_plan import ReaderPlan
 from pipeline.rereading.attempts import Attempts
 from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage
@@ -76,7 +76,7 @@ def attempts(
     async def made() -> list[PageResult]:
         workers: Any = Workers(config, found, letter)
         keep = [].append if kept is None else kept.append
-        made_at = Attempts(config, workers, Plan(config, models, workers), keep)
+        made_at = Attempts(config, workers, ReaderPlan(config, models, workers), keep)
         return await made_at(PAGE, outcome, lambda num_bytes: None)
 
     found = asyncio.run(made())

@@ -19,7 +19,7 @@ from pipeline.reports.summary import RunSummary
 from pipeline.run.discovery import Discovery
 from pipeline.run.ledger import Ledger
 from pipeline.run.writer import Writer
-from pipeline.types import Document, Kind, LayerUse, Page
+from pipeline.types import InputFile, Kind, LayerUse, Page
 from storage.records.store import Store
 from tests.pipeline.runs import rows
 from tests.storage.sample_records import a_run, died_with
@@ -28,11 +28,11 @@ from tests.storage.sample_records import a_run, died_with
 class Workers:
     """A file named 7:3 has the content 7 and three pages, one named 7:3:image three frames."""
 
-    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[InputFile]:
         content, num_pages, *kind = path.split(":")
-        found: Future[Document] = Future()
+        found: Future[InputFile] = Future()
         found.set_result(
-            Document(
+            InputFile(
                 path=path,
                 sha256=content * 64,
                 size_bytes=1,
@@ -95,7 +95,7 @@ def test_pages_of_one_prompt_follow_each_other_and_are_cut_by_their_numbers_alon
 
 
 def test_what_is_refused_is_recorded_and_needs_no_model(database: str) -> None:
-    pipe = Document(path="p", status="skipped", reason="a pipe")
+    pipe = InputFile(path="p", status="skipped", reason="a pipe")
     found = Discovered(Config(), database, iter([pipe]))
     assert (found.pages, found.summary.documents, found.loads) == ([], {"skipped": 1}, 0)
 

@@ -18,7 +18,7 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.writer import Writer
 from pipeline.stages.store import store_document
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageResult
+from pipeline.types import InputFile, Page, PageResult
 from storage.errors import DatabaseAccessError
 from storage.records.store import Store
 from storage.recovery.in_flight import Marker
@@ -54,7 +54,7 @@ class Told(Silent):
 @pytest.fixture
 def ledger(database: str) -> Iterator[Ledger]:
     """Yields the ledger of a document of two pages that are to be read."""
-    document = Document(path="a.pdf", sha256="0" * 64, size_bytes=1, kind="pdf", num_pages=2, status="ok")
+    document = InputFile(path="a.pdf", sha256="0" * 64, size_bytes=1, kind="pdf", num_pages=2, status="ok")
     with Writer(database) as writer:
         run_id = writer.call(Store.start_run, a_run()).result()
         writer.call(store_document, run_id, document).result()

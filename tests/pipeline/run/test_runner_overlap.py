@@ -39,7 +39,7 @@ from pipeline.run.shared_commits import SharedCommits
 from pipeline.stages.store import store_page
 from pipeline.stop import Stop
 from pipeline.timing import single
-from pipeline.types import Document, Page, PageResult, ReadyPage, RenderedPage
+from pipeline.types import InputFile, Page, PageResult, ReadyPage, RenderedPage
 from storage.database import open_for_reading
 from storage.queries.statistics import status
 from storage.records.store import Store
@@ -62,10 +62,10 @@ class InlineWorkers:
 
     def __exit__(self, *_: object) -> None: ...
 
-    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[Document]:
+    def probe(self, path: str, frames: tuple[str, ...] = ()) -> Future[InputFile]:
         number, num_pages = path.split(":")
         return done(
-            Document(
+            InputFile(
                 path=path,
                 sha256=number.zfill(64),
                 size_bytes=1,

@@ -2,14 +2,14 @@
 
 import random
 
-from ocr.transcript.docling.otsl import Cell, table
+from ocr.transcript.docling.otsl import TagCell, table
 from tests.effort import effort
 
 
-def grid(written: str) -> list[list[Cell]]:
+def grid(written: str) -> list[list[TagCell]]:
     """Rows are lines; cells are separated by blanks, each a tag and after a colon its text."""
     cells = [[cell.partition(":") for cell in line.split()] for line in written.split("\n")]
-    return [[Cell(kind=kind, text=text) for kind, _, text in row] for row in cells]
+    return [[TagCell(kind=kind, text=text) for kind, _, text in row] for row in cells]
 
 
 def test_cells_that_span_make_html() -> None:
@@ -34,9 +34,13 @@ def test_a_cell_may_span_rows_and_columns_at_once() -> None:
 
 def test_other_tables_are_githubs() -> None:
     rows = [
-        [Cell(kind="ched", text="a|b"), Cell(kind="ched", text="c")],
-        [Cell(kind="fcel", text="one\ntwo"), Cell(kind="ecel", text=""), Cell(kind="fcel", text="3")],
-        [Cell(kind="fcel", text="4")],
+        [TagCell(kind="ched", text="a|b"), TagCell(kind="ched", text="c")],
+        [
+            TagCell(kind="fcel", text="one\ntwo"),
+            TagCell(kind="ecel", text=""),
+            TagCell(kind="fcel", text="3"),
+        ],
+        [TagCell(kind="fcel", text="4")],
     ]
     assert table(rows) == (
         "| a\\|b | c |  |\n| --- | --- | --- |\n| one<br>two |  | 3 |\n| 4 |",
@@ -73,7 +77,7 @@ def test_each_place_of_the_grid_is_covered_once() -> None:
                             "xcel" if x and y else "lcel" if x else "ucel" if y else "fcel"
                         )
                 expected.append((rows, columns))
-        marked, _ = table([[Cell(kind=kind, text="") for kind in line] for line in kinds])
+        marked, _ = table([[TagCell(kind=kind, text="") for kind in line] for line in kinds])
         if all(spans == (1, 1) for spans in expected):
             assert marked.count("|") == (height + 1) * (width + 1)
             continue
@@ -99,5 +103,8 @@ def _rows(kinds: list[list[str]], spans: list[tuple[int, int]]) -> list[str]:
 
 
 def test_one_long_row_does_not_make_all_others_long() -> None:
-    rows = [[Cell(kind="fcel", text="")] * 20_000, *([Cell(kind="fcel", text="a")] for _ in range(20_000))]
+    rows = [
+        [TagCell(kind="fcel", text="")] * 20_000,
+        *([TagCell(kind="fcel", text="a")] for _ in range(20_000)),
+    ]
     assert effort(lambda: table(rows)) < 130

@@ -12,7 +12,7 @@ from encoders.graphs.stats import PathStats
 from ocr.checkpoints.checkpoint import save
 from pipeline.bench.encoding.encoder_arms import build, path_statistics
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, spread, table
-from pipeline.bench.encoding.requests import Request
+from pipeline.bench.encoding.requests import EncoderRequest
 from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
@@ -48,8 +48,8 @@ def test_the_table_adds_up() -> None:
     ]
 
 
-def request(seconds: dict[str, float], num_items: int = 1) -> Request:
-    return Request(items=(rendered(0).views,) * num_items, seconds=seconds)
+def request(seconds: dict[str, float], num_items: int = 1) -> EncoderRequest:
+    return EncoderRequest(items=(rendered(0).views,) * num_items, seconds=seconds)
 
 
 def test_a_requests_part_of_a_batch_is_as_large_as_its_items() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ocr.families.view_makers import WholePage
 from pipeline.bench.encoding.encoder_bench import BenchSettings, requests_for
 from pipeline.bench.encoding.requests import (
-    Request,
+    EncoderRequest,
     grouped,
     page_requests,
     parse_buckets,
@@ -79,7 +79,7 @@ def test_requests_have_as_many_items_as_the_range_says_the_same_again() -> None:
 
 def test_a_requests_items_follow_each_other_and_their_times_add_up() -> None:
     views = [rendered(number).views for number in range(5)]
-    singles = [Request(items=(its,), seconds={"tile": number}) for number, its in enumerate(views)]
+    singles = [EncoderRequest(items=(its,), seconds={"tile": number}) for number, its in enumerate(views)]
     found = grouped(singles, [2, 1, 4, 3])
     assert [len(request.items) for request in found] == [2, 1, 2], "there are no more than five"
     assert [id(item) for request in found for item in request.items] == [*map(id, views)]

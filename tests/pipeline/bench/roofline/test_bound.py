@@ -9,7 +9,7 @@ import torch
 from encoders.deepseek.deep_encoder import EncoderConfig
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from pipeline.bench.roofline.bound import (
-    PageWork,
+    AveragePage,
     clip_flops,
     page_bound,
     prefill_flops,
@@ -22,7 +22,7 @@ from pipeline.bench.roofline.rates import Rates, measure_rates
 from tests.ocr.tiny import TINY
 
 RATES = Rates(matrix_flops_s=790e12, copy_bytes_s=4.3e12)
-A4 = PageWork(readings=1, tiles=6, view_px=1024, words=4, output_tokens=1000, rows=256)
+A4 = AveragePage(readings=1, tiles=6, view_px=1024, words=4, output_tokens=1000, rows=256)
 
 
 def test_an_a4_page_of_the_published_model() -> None:
@@ -60,7 +60,7 @@ def test_a_prefill_is_two_operations_a_weight_and_its_attention() -> None:
 
 
 def test_pages_in_parts_count_each_part() -> None:
-    whole = PageWork(readings=1, tiles=2, view_px=1024, words=4, output_tokens=300, rows=8)
+    whole = AveragePage(readings=1, tiles=2, view_px=1024, words=4, output_tokens=300, rows=8)
     parts = replace(whole, readings=3, tiles=6, output_tokens=900)
     one, three = (page_bound(TINY, work, RATES, 4) for work in (whole, parts))
     assert three["page_s"] == pytest.approx(3 * one["page_s"])

@@ -6,7 +6,7 @@ from pipeline.documents.settings import IngestSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.objects.object_walk import Listings, are_gone, gone
 from pipeline.ingest.walk import canonical, walk
-from pipeline.types import Document
+from pipeline.types import InputFile
 from tests.pipeline.ingest.objects.faulty_store import FaultyStore, fresh
 
 B = "faulty://box"
@@ -14,7 +14,7 @@ B = "faulty://box"
 
 def found(*paths: str, **settings) -> list[str]:
     return [
-        f"{item.status}: {item.path}" if isinstance(item, Document) else item.path
+        f"{item.status}: {item.path}" if isinstance(item, InputFile) else item.path
         for item in walk(paths, IngestSettings(**settings))
     ]
 

@@ -20,7 +20,7 @@ from pebble.pool.process import TaskResult
 from encoders.views import PageViews
 from pipeline.ingest.workers.plain_pickle import loads, plain
 from pipeline.ingest.workers.task_pool import TaskPool
-from pipeline.types import Document, Page, RenderedPage
+from pipeline.types import InputFile, Page, RenderedPage
 from storage.types import PageError
 
 PAGE = Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=0)
@@ -126,7 +126,7 @@ def test_names_that_lead_elsewhere_are_refused(module: str, name: str) -> None:
     "value",
     [
         Counter(a=2),
-        Document(path="a", status="broken", reason="no"),
+        InputFile(path="a", status="broken", reason="no"),
         PageError(stage="render", category="crash", message="m"),
         np.float32(1.5),
         MemoryError("none left"),
