@@ -1,6 +1,5 @@
 """The documents agree with the program."""
 
-import json
 import os
 import re
 import shlex
@@ -262,7 +261,7 @@ def figure_cells(document: str) -> list[str]:
 
 def test_the_tables_hold_the_figures_that_were_measured() -> None:
     """`python -m tests.benchmarks.headline` makes them; a cell holds one figure."""
-    figures = json.loads(headline.FILE.read_text(encoding="utf-8"))
+    figures = headline.load()
     assert figure_cells("README.md") == headline.shown(figures, headline.README)
     assert figure_cells("ocr/families/MODELS.md") == headline.shown(figures, headline.MODELS)
     card = headline.shown(figures, headline.CARD)

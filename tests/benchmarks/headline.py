@@ -6,8 +6,8 @@ Compares them with those before.
     python -m tests.benchmarks.headline gpu --documents DIR
 
 DIR: the sets that `python -m tests.benchmarks.quality build-unseen` builds; documents to read on a GPU. Figures go
-into headline.json beside this file, each with its commit, machine, spread and the yardsticks of its run; one that is
-not made keeps its last. Ends with 1 where one is more than 10% worse than the last on the same kind of machine, beside
+into headline.json beside this file, by their runs, each with its commit, machine and yardsticks; one that is not made
+keeps its last. Ends with 1 where one is more than 10% worse than the last on the same kind of machine, beside
 the yardstick (Tesseract's CPU seconds; a matrix product's and a copy's rate), and with 2 where a command fails or a set
 is missing. Quality is of all pages, costs are of 16, so that the CPU's part ends in 10 minutes on two cores that are
 otherwise idle: 330 CPU seconds of quality and 180 of costs, at 1.0 to 1.6 a page. The first time Tesseract has to read
@@ -170,17 +170,40 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only measurements whose command has this text")
     parser.add_argument("--file", type=Path, default=FILE, help="where figures are kept")
     options, began = parser.parse_args(), time.monotonic()
-    kept = json.loads(options.file.read_text(encoding="utf-8")) if options.file.exists() else {}
+    kept = load(options.file) if options.file.exists() else {}
     faults: list[str] = []
     made = dict(_measure(options, faults))
     faults += worse(kept, made)
-    options.file.write_text(json.dumps(kept | made, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    save(options.file, kept | made)
     for key, figure in sorted(made.items()):
         print(
             f"{key}: {kept.get(key, {}).get('value')} -> {figure['value']:.4g} (spread {figure['spread']:.2g})"
         )
     print(*(faults or ["no figure is worse"]), f"{time.monotonic() - began:.0f} s in all", sep="\n")
     return 2 if any(fault.startswith("not made") for fault in faults) else int(bool(faults))
+
+
+def load(path: Path = FILE) -> dict[str, dict[str, Any]]:
+    """Returns each figure by its key, with its value and spread, and what is told of its run."""
+    figures = {}
+    for run in json.loads(path.read_text(encoding="utf-8")):
+        values, spreads = run.pop("values"), run.pop("spreads")
+        figures |= {
+            key: {"value": value, "spread": spreads.get(key, 0.0), **run} for key, value in values.items()
+        }
+    return figures
+
+
+def save(path: Path, figures: Mapping[str, Mapping[str, Any]]) -> None:
+    """Writes figures as `load` returns them, those of a command's run together."""
+    runs: dict[str, dict[str, Any]] = {}
+    for key, figure in sorted(figures.items()):
+        about = {name: its for name, its in figure.items() if name not in ("value", "spread")}
+        run = runs.setdefault(json.dumps(about), {**about, "values": {}, "spreads": {}})
+        run["values"][key] = figure["value"]
+        if figure["spread"]:
+            run["spreads"][key] = figure["spread"]
+    path.write_text(json.dumps(list(runs.values()), indent=1) + "\n", encoding="utf-8")
 
 
 def worse(kept: Mapping[str, Mapping[str, Any]], made: Mapping[str, Mapping[str, Any]]) -> list[str]:

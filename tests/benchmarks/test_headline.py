@@ -1,5 +1,7 @@
 """A figure that got worse is told; that the documents hold the figures is tested in tests/test_docs.py."""
 
+from pathlib import Path
+
 from tests.benchmarks import headline
 
 
@@ -23,3 +25,10 @@ def test_speed_is_held_against_what_the_machine_reaches() -> None:
     assert len(headline.worse(kept, same)) == 2
     elsewhere = {key: its | {"machine": "another"} for key, its in same.items()}
     assert headline.worse(kept, elsewhere) == []
+
+
+def test_figures_are_kept_by_their_runs_and_come_back_as_they_were(tmp_path: Path) -> None:
+    made = headline.load()
+    headline.save(tmp_path / "figures.json", made)
+    assert headline.load(tmp_path / "figures.json") == made
+    assert (tmp_path / "figures.json").read_bytes() == headline.FILE.read_bytes()
