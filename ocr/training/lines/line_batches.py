@@ -4,7 +4,6 @@ They are cut many at once, as `ocr.line_reader.line_images` cuts one; the places
 type is a little wider or narrower than it was set.
 """
 
-import random
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
@@ -158,7 +157,6 @@ def _inside(widths: Tensor, width_px: int) -> Tensor:
 WIDTHS_PX = (96, 160, 256, 384, 512, 704, 960, 1280, 1664, MAX_WIDTH_PX)
 _CUT_PX = 1_500_000  # pixels of width that are cut at once
 _FEWEST, _MOST = 16, 768  # lines in a batch
-_KEPT = 24  # batches that may be given again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,26 +198,20 @@ def cut_lines(
 class LineShelves:
     """Lines kept by width until there are enough to mix.
 
-    fetch: returns the lines of some more pages. batch_px: pixels of width in a batch. again: how often one of the last
-    batches is given in place of a new one, for a network so small that cutting lines takes longer than learning them.
+    fetch: returns the lines of some more pages. batch_px: pixels of width in a batch.
     """
 
     fetch: Callable[[], Iterator[Lines]]
     batch_px: int
-    again: float = 0.0
     _shelves: dict[int, list[Lines]] = field(default_factory=dict)
     _ready: deque[Lines] = field(default_factory=deque)
-    _given: deque[Lines] = field(default_factory=lambda: deque(maxlen=_KEPT))
 
     def draw(self) -> Lines:
         """Returns the next batch: from twice as many lines as it holds, chosen at random."""
-        if random.random() < self.again and self._given:
-            return random.choice(self._given)
         while not self._ready:
             for lines in self.fetch():
                 self._put(lines)
-        self._given.append(self._ready.popleft())
-        return self._given[-1]
+        return self._ready.popleft()
 
     def _put(self, lines: Lines) -> None:
         width = lines.images.shape[3]

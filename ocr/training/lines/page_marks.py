@@ -1,4 +1,4 @@
-"""Marks that people leave on print: handwriting, rubber stamps, strokes, ticks. None of them is text to read."""
+"""Marks on print: handwriting, rubber stamps, strokes, ticks, rules of dashes. None of them is text to read."""
 
 import math
 import random
@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
-from ocr.training.lines.page_lines import Floats, Place, table
-from ocr.training.lines.pen_strokes import SHADES, curve, lay, scribble, stroke
+from ocr.training.lines.page_lines import SIZES_PX, Floats, Place, table
+from ocr.training.lines.pen_strokes import SHADES, curve, dashed, lay, scribble, stroke
 from ocr.training.lines.scan_pages import Scans
 
 Grey = npt.NDArray[np.uint8]
@@ -40,17 +40,20 @@ class Marks:
     def draw(
         self, rng: random.Random, pixels: Grey, places: Floats, text: Text, size: float
     ) -> tuple[list[Place], list[Place]]:
-        """Draws some marks; returns lines of handwriting beside print, and stamps so level that they may be text.
+        """Draws some marks; returns writing and dashes beside print, and stamps so level that they may be text.
 
         pixels: [H, W] grey, changed. places: [N, 5] its lines. text: words to write. size: the usual type size.
         """
         written: list[Place] = []
         stamped: list[Place] = []
-        for kind in rng.choices(("note", "pen", "stamp"), (4, 4, 2), k=rng.choice((1, 2, 2, 3, 4))):
-            if kind == "note":
+        kinds = ("note", "pen", "stamp", "dashes")
+        for kind in rng.choices(kinds, (4, 4, 2, 3), k=rng.choice((1, 2, 2, 3, 4))):
+            if kind in ("note", "dashes"):
                 for _ in range(rng.choice((1, 1, 2, 3, 5))):
-                    made, taken = self.hand(rng, text, size), np.concatenate([places, table(written)])
-                    place = self._beside(rng, pixels, taken, made, rng.random() < 0.85)
+                    made = self.hand(rng, text, size) if kind == "note" else self.dashes(rng, size)
+                    taken = np.concatenate([places, table(written)])
+                    free = made.size > 0 if kind == "dashes" else rng.random() < 0.85
+                    place = self._beside(rng, pixels, taken, made, free)
                     written += [place] if place else []
             elif kind == "pen":
                 for _ in range(rng.choice((1, 2, 4, 8))):
@@ -116,6 +119,16 @@ class Marks:
         grain = noise.integers(140, 256, (height, width), np.uint16)
         uneven = np.asarray(image, np.uint32) * np.asarray(blotches, np.uint32) * grain >> 16
         return turned(Image.fromarray(uneven.astype(np.uint8)), rng.gauss(0, 12), height / 2, em)
+
+    def dashes(self, rng: random.Random, size: float) -> Made:
+        """Returns a frame of dashes, or a rule as finders take it for a line: of smaller type, near its baseline."""
+        own = max(SIZES_PX[0], size * rng.uniform(0.3, 0.65))
+        high = size * rng.choice((0, 0, rng.uniform(1.5, 9)))
+        ink = dashed(rng, round(own * math.exp(rng.uniform(0.3, 4))), round(high), size)
+        if high:
+            return Made(ink=ink)
+        baseline = 2 + len(ink) / 2 + own * rng.uniform(0.1, 0.32)
+        return Made(ink=np.pad(ink, ((2, 2), (0, 0))), baseline=baseline, size=own)
 
     def _beside(
         self, rng: random.Random, pixels: Grey, places: Floats, made: Made, free: bool, strength: float = 0.0

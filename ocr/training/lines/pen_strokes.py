@@ -84,6 +84,17 @@ def curve(rng: random.Random, start: Point, end: Point, bend: float, steps: int 
     return points
 
 
+def dashed(rng: random.Random, width: int, height: int, size: float) -> Grey:
+    """Returns the ink of a frame of dashes, of one rule where it is as low as that. size: the type's it goes with."""
+    thick = max(1, round(size * rng.uniform(0.03, 0.13)))
+    ink = np.zeros((max(height, thick), max(width, thick)), np.uint8)
+    period, share = thick * math.exp(rng.uniform(0.9, 2.6)), rng.uniform(0.4, 0.75)
+    for side in (ink, ink.T) if height > thick else (ink,):
+        dash = 255 * np.clip(share * period - np.arange(side.shape[1]) % period, 0, 1)
+        side[:thick] = side[-thick:] = np.maximum(side[:thick], dash.astype(np.uint8))
+    return ink
+
+
 def scribble(rng: random.Random, size: float) -> Grey:
     """Returns the ink of a scrawl that looks written: loops along a line."""
     width, height = round(size * rng.uniform(3, 12)), round(2 * size)

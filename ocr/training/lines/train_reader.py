@@ -40,17 +40,20 @@ def fast(net: ReaderNet) -> ReaderNet:
 
 
 def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
-    """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them."""
+    """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them.
+
+    Frame by frame only those teach that the teacher reads as they are labelled: it may lack letters.
+    """
     log_probs, frames = read_frames(net, lines.images, lines.widths)
     if teacher is None:
         return {"ctc": ctc_loss(log_probs, frames, lines.labels)}
     with torch.no_grad():
         taught, counted = read_frames(teacher, lines.images, lines.widths)
     best = taught.argmax(-1).cpu()
-    labels = [
-        spelled(row[:count]) if label.tolist() == [UNKNOWN] else label
-        for row, count, label in zip(best, counted.tolist(), lines.labels, strict=True)
-    ]
+    read = [spelled(row[:count]) for row, count in zip(best, counted.tolist(), strict=True)]
+    labels = [r if its.tolist() == [UNKNOWN] else its for r, its in zip(read, lines.labels, strict=True)]
+    is_right = [torch.equal(r, its) for r, its in zip(read, labels, strict=True)]
+    counted = counted * torch.tensor(is_right, device=counted.device)
     return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, taught, counted)}
 
 
@@ -135,7 +138,6 @@ class ReaderTraining(LineTraining[LineBatch]):
         shelves = LineShelves(
             fetch=lambda: cut_lines(draw(), self.device, random.choice(_WEAR)),
             batch_px=self.args.batch_px,
-            again=self.args.again,
         )
         return lambda: losses(self.net, shelves.draw(), self.teacher)
 
@@ -169,7 +171,6 @@ class ReaderTraining(LineTraining[LineBatch]):
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made = parser("train_reader", __doc__, pages=16, held=20, uses=6.0, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
-    made.add_argument("--again", type=float, default=0.0, help="share of steps that take a late batch again")
     made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
     return made.parse_args(given)
 

@@ -20,6 +20,9 @@ def code(w: Writer) -> str:
     lines = code_block(w.rng, source, w.rng.randint(3, 24))
     if w.chance(0.35):
         lines = w.source.nonce("code").disguise(w.rng, "\n".join(lines)).split("\n")
+    if w.chance(0.3):
+        rule = w.pick("//", "# ", "/* ", "%", "") + w.pick("-", "-", "=", "*", "_") * w.between(5, 90)
+        lines.insert(w.rng.randrange(len(lines) + 1), rule)
     lines = [line.expandtabs(4)[: w.fits()].rstrip() for line in lines]
     if w.chance(0.25):
         first = w.rng.choice([1, 1, w.rng.randint(2, 400)])

@@ -140,13 +140,15 @@ def test_lines_without_text_are_learned_as_nothing(data: Path, tmp_path: Path) -
 def test_a_teacher_s_letters_are_learned_with_and_without_labels(data: Path, tmp_path: Path) -> None:
     ReaderTraining(train_reader.arguments(given(data, tmp_path / "large")), TINY).save()
     options = given(data, tmp_path / "small", "--teacher", str(tmp_path / "large"), "--batch-px", "960")
-    made = ReaderTraining(train_reader.arguments([*options, "--again", "0.5"]), {**TINY, "layers": 2})
+    made = ReaderTraining(train_reader.arguments(options), {**TINY, "layers": 2})
     unknown = line_batch([replace(PAGE, texts=("\ufffd",) * 3)], {" ": 1}, unlabelled=True)
     assert unknown.labels.tolist() == [UNKNOWN] * 3
     assert made.teacher
     made.teacher.head.bias[2] = 5.0  # of the frame that comes first: it reads something
     lines = lines_of(unknown)
     first = losses(made.net, lines, made.teacher)
+    otherwise = replace(lines, labels=[torch.tensor([1, 1])] * len(lines.labels))
+    assert losses(made.net, otherwise, made.teacher)["teacher"] == 0 < first["teacher"]
     for _ in range(8):
         made.optimiser.zero_grad()
         torch.stack(list(losses(made.net, lines, made.teacher).values())).sum().backward()  # type: ignore[no-untyped-call]

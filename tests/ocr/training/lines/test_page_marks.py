@@ -9,7 +9,7 @@ from PIL import Image
 
 from ocr.training.lines.page_lines import Place, is_whole
 from ocr.training.lines.page_marks import Marks, overlaps, turned
-from ocr.training.lines.pen_strokes import draw_line, lay, scribble, stroke
+from ocr.training.lines.pen_strokes import dashed, draw_line, lay, scribble, stroke
 from ocr.training.lines.scan_pages import Scans
 from tests.ocr.training.lines.printed_lines import printed
 
@@ -51,6 +51,17 @@ def test_a_level_note_has_its_baseline_where_it_is_written(marks: Marks) -> None
     # In the middle the writing's foot is still at its baseline.
     middle = np.flatnonzero(made.ink[:, made.ink.shape[1] // 2] > 100)
     assert abs(middle.max() + 1 - made.baseline) < 2
+
+
+def test_dashes_are_a_rule_that_may_be_a_line_or_a_frame(marks: Marks) -> None:
+    made = [marks.dashes(random.Random(seed), 30) for seed in range(30)]
+    rules = [rule for rule in made if rule.size]
+    assert 10 < len(rules) < len(made)
+    assert all(0.2 < (rule.ink.max(0) > 100).mean() < 0.9 for rule in rules)
+    assert all(0 < rule.baseline - len(rule.ink) / 2 < 0.35 * rule.size for rule in rules)
+    frame = dashed(random.Random(1), 200, 90, 30)
+    assert all(side.any() for side in (frame[:2], frame[-2:], frame[:, :2], frame[:, -2:]))
+    assert not frame[6:-6, 6:-6].any()
 
 
 def test_what_overlaps_a_line() -> None:
