@@ -1,5 +1,6 @@
 """Position tables of one resolution, computed once and kept until the weights they come from change."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -31,16 +32,12 @@ class TableCache(Generic[T]):
             return compute() if entry is None else entry[2]
         stamps = [_stamp(source) for source in sources]
         entry = self._entries.get(key)
-        if entry is not None and entry[1] == stamps and _same(entry[0], sources):
+        if entry is not None and entry[1] == stamps and all(map(operator.is_, entry[0], sources)):
             return entry[2]
         with torch.inference_mode(False), torch.no_grad():  # the table may later meet tensors under autograd
             value = compute()
         self._entries[key] = (list(sources), stamps, value)
         return value
-
-
-def _same(left: Sequence[Tensor], right: Sequence[Tensor]) -> bool:
-    return all(a is b for a, b in zip(left, right, strict=True))
 
 
 def _stamp(tensor: Tensor) -> tuple[int, ...]:

@@ -114,7 +114,9 @@ class Staging:
         pieces: on the host, they may be changed or freed once this returns. Inputs with pieces on the device are copied
         from there one by one. Raises torch.OutOfMemoryError if the slots cannot grow.
         """
-        hosted = {name: parts for name, parts in pieces.items() if _is_hosted(parts)}
+        hosted = {
+            name: parts for name, parts in pieces.items() if all(part.device.type == "cpu" for part in parts)
+        }
         with torch.inference_mode():
             for name in pieces.keys() - hosted.keys():
                 lay(pieces[name], targets[name])
@@ -195,10 +197,6 @@ def lay(pieces: Sequence[Tensor], target: Tensor) -> None:
     for piece in pieces:
         target[used : used + piece.shape[0]].copy_(piece, non_blocking=True)
         used += piece.shape[0]
-
-
-def _is_hosted(parts: Sequence[Tensor]) -> bool:
-    return all(part.device.type == "cpu" for part in parts)
 
 
 def num_rows(parts: Sequence[Tensor]) -> int:

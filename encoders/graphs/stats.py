@@ -64,7 +64,10 @@ class PathStats:
         merged = PathStats()
         for entry in fields(self):
             mine, theirs = getattr(self, entry.name), getattr(other, entry.name)
-            both = _united(mine, theirs) if isinstance(mine, dict) else mine + theirs
+            if isinstance(mine, dict):
+                both = {axis: sorted({*mine.get(axis, []), *theirs.get(axis, [])}) for axis in mine | theirs}
+            else:
+                both = mine + theirs
             setattr(merged, entry.name, both)
         return merged
 
@@ -93,7 +96,3 @@ def merged(runs: Iterable[Mapping[str, PathStats]]) -> dict[str, PathStats]:
         for path, stats in run.items():
             sums[path] = sums[path].merge(stats) if path in sums else stats
     return sums
-
-
-def _united(left: dict[str, list[int]], right: dict[str, list[int]]) -> dict[str, list[int]]:
-    return {axis: sorted({*left.get(axis, []), *right.get(axis, [])}) for axis in {**left, **right}}

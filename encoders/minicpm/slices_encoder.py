@@ -16,7 +16,7 @@ from encoders.minicpm.siglip import SiglipVit
 from encoders.minicpm.slice_paths import SlicePath
 from encoders.types import VisionTokens
 from encoders.video_timing import FrameViews
-from encoders.views import PageViews, UInt8Array
+from encoders.views import PageViews
 from encoders.vision_encoder import PageOutputs, VisionEncoder
 
 
@@ -87,11 +87,13 @@ class SlicesEncoder(VisionEncoder):
         return [self._joined(page, units) for page, units in zip(pages, encoded, strict=True)]
 
     def _units(self, page: PageViews) -> list[Unit]:
-        slices = torch.from_numpy(np.ascontiguousarray(page.local_views))
+        slices, whole = (
+            torch.from_numpy(np.ascontiguousarray(views)) for views in (page.local_views, page.global_view)
+        )
         if isinstance(page, FrameViews) and page.groups and self._config.has_times:
             return self._groups(slices, page.groups)
-        whole = [_tensor(page.global_view)] if page.global_view.size else []
-        return [self._path.slice_unit(pixels) for pixels in (*whole, *slices)]
+        first = [whole] if page.global_view.size else []
+        return [self._path.slice_unit(pixels) for pixels in (*first, *slices)]
 
     def _groups(self, frames: Tensor, groups: Sequence[Sequence[int]]) -> list[Unit]:
         ends = list(accumulate(map(len, groups)))
@@ -114,7 +116,3 @@ class SlicesEncoder(VisionEncoder):
             grid=page.grid,
             note=Placeholders(num_queries=Q, grid=grid, num_frames=len(units) if is_video else 0),
         )
-
-
-def _tensor(view: UInt8Array) -> Tensor:
-    return torch.from_numpy(np.ascontiguousarray(view))

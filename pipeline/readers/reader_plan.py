@@ -49,14 +49,10 @@ def _by_lines(models: Models, workers: WorkerPool) -> Reader[RenderedPage]:
     return LineByLine(models.lines)
 
 
-def _whole(models: Models, workers: WorkerPool) -> Reader[RenderedPage]:
-    return WholePages(models.first, models.words, workers)
-
-
 # Who reads what no retry step gives to a model of its own, by the configuration's `reader`.
 READERS: Mapping[str, Callable[[Models, WorkerPool], Reader[RenderedPage]]] = {
     "lines": _by_lines,
-    "page": _whole,
+    "page": lambda models, workers: WholePages(models.first, models.words, workers),
 }
 
 

@@ -1,6 +1,7 @@
 """A database that another program holds, and a full disk: a clear message, nothing lost, the next run continues."""
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -14,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import ExitCode, exit_code
+from pipeline.errors import ExitCode, exit_code, is_explained
 from pipeline.reports.progress import Silent
+from pipeline.run.reported_run import reported_run
 from pipeline.run.runner import run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
@@ -108,19 +110,27 @@ def test_a_database_that_stays_busy_ends_the_run_and_costs_no_page(
 
 @pytest.mark.parametrize("room", [0, 3])
 def test_a_full_disk_ends_the_run_and_costs_no_page(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch, room: int
+    batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     batch.run()
     batch.pdf("a.pdf", [f"page {number}" for number in range(20)])
+    reported = changed(
+        batch.config, decode={"batch_size": 1}, run={"summary_file": str(tmp_path / "run.json")}
+    )
     with monkeypatch.context() as patch:
         _limit_pages(patch, _num_sqlite_pages(batch.database) + room)
         with pytest.raises(
             DatabaseAccessError, match=r"the disk is full; free space and run again"
         ) as caught:
-            batch.run(decode={"batch_size": 1})
+            reported_run(reported, Silent(), Stop())
     assert exit_code(caught.value) == ExitCode.FATAL
+    assert is_explained(caught.value)
     assert not tables.faults(Path(batch.database))
     num_done = tables.num_finished(Path(batch.database))
+    assert num_done < 20
+    found = json.loads((tmp_path / "run.json").read_text())
+    assert (found["exit_code"], found["end"], found["pages"].get("ok", 0)) == (1, "failed", num_done)
+    assert "disk is full" in found["reason"]
     assert batch.run().pages == {"ok": 20 - num_done}
     assert [row["text"] for row in rows(batch.database)] == [TEXT] * 20
     assert not tables.faults(Path(batch.database))

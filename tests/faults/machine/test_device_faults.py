@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 import torch
 
-from encoders.graphs.manager import EncoderGraphManager
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from pipeline.device import open_models, sizes
 from pipeline.device.run_encoder import RunEncoder
@@ -84,15 +83,6 @@ def test_memory_that_never_suffices_fails_each_page_with_a_reason_and_the_next_r
     assert {error["category"] for error in errors} == {"out_of_memory"}
     assert all("CUDA out of memory" in error["message"] for error in errors)
     assert batch.run().pages == {"ok": 3}
-
-
-def test_memory_that_does_not_suffice_for_graphs_costs_the_graphs(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch.pdf("a.pdf", ["one", "two"])
-    raised = _fail(monkeypatch, (EncoderGraphManager, "warm_up"), NO_MEMORY, None)
-    assert batch.run().pages == {"ok": 2}
-    assert raised() == 1
 
 
 @pytest.mark.parametrize("place", ["encoder", "decoder"])

@@ -4,7 +4,6 @@ from hypothesis import strategies as st
 
 from ocr.transcript.grounding import parse
 from ocr.types import Block, ParsedText
-from tests.effort import effort
 
 PAGE = """<|ref|>title<|/ref|><|det|>[[100, 50, 900, 90]]<|/det|>
 # Annual report
@@ -140,47 +139,6 @@ def test_broken_tags_lose_no_text(raw: str, text: str) -> None:
     assert page(raw).text == text
 
 
-words = st.text(st.characters(categories=("Ll", "Nd"), max_codepoint=0x24F), min_size=1, max_size=6)
-tags = st.sampled_from(["<|ref|>", "<|/ref|>", "<|det|>", "<|/det|>", "<|grounding|>", "<|ref|>text<|/ref|>"])
-boxes = st.sampled_from(
-    ["[[1, 2, 3, 4]]", "[[1, 2], [3", "[[", "[[1,2,3,4],[5,6,7,8]]", "[[1.5, 2, 3, 4]]", "]]", "\n\n"]
-)
-
-
-@given(st.lists(st.one_of(words.map(lambda word: f" q{word}q "), tags, boxes), max_size=30))
-def test_every_word_survives_any_disorder_of_tags(pieces: list[str]) -> None:
-    """In text, in markdown and in a block; only a well-formed label may leave the text for the block."""
-    raw = "".join(pieces)
-    parsed = page(raw)
-    everything = "\n".join(f"{block.label} {block.text}" for block in parsed.blocks)
-    for piece in pieces:
-        if piece.startswith(" q"):
-            assert everything.count(piece.strip()) >= raw.count(piece.strip())
-    for block in parsed.blocks:
-        assert block.text in parsed.markdown
-        assert block.text in parsed.text
-    assert "<|" not in parsed.text
-
-
 @given(st.text(st.sampled_from("<|>/refdt[]0123, .-\n#")))
 def test_no_input_raises(raw: str) -> None:
     assert page(raw).text.strip() == page(raw).text
-
-
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "<|ref|>",
-        "<|det|>[[",
-        "<|ref|>a<|/ref|>",
-        "<|ref|>a<|/ref|>\n",
-        "[",
-        "\n ",
-        "<|det|>[[1,2],",
-        "<td ",
-        "<|",
-    ],
-)
-def test_parsing_is_linear(unit: str) -> None:
-    raw = "<|ref|>table<|/ref|><|det|>[[1,2,3,4]" + " " * 20_000 + "<|/det|><table>" + unit * 20_000
-    assert effort(lambda: page(raw)) < 130

@@ -49,12 +49,8 @@ def config_of(database: Path, *sets: str, documents: Sequence[str] = DOCUMENTS) 
     return load(None, list(sets), [("test", values)])
 
 
-class Deadly(LocalWorkers):
-    """Kills the first worker that has stored a page."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size, 0)
-        self.killed = 0
+class Watched(LocalWorkers):
+    """Lets `befall` see each message of a worker before the run gets it."""
 
     def start(self, *args: Any) -> Peer:
         peer = super().start(*args)
@@ -62,14 +58,33 @@ class Deadly(LocalWorkers):
 
         def watched() -> list[FromWorker]:
             found = receive()
-            stores = any(isinstance(one, Asked) and one.args[:1] == (store_page,) for one in found)
-            if stores and not self.killed:
-                self.killed += 1
-                peer.kill()
+            for one in found:
+                if isinstance(one, Asked):
+                    self.befall(peer, one)
             return found
 
         peer.receive = watched  # type: ignore[method-assign]
         return peer
+
+    def befall(self, peer: Any, one: Asked) -> None:
+        """Does something to the worker."""
+
+
+class Deadly(Watched):
+    """Kills the first worker that has stored a page, or suspends it, as a machine that hangs does."""
+
+    def __init__(self, size: int, suspends: bool = False) -> None:
+        super().__init__(size, 0)
+        self.suspends, self.struck = suspends, 0
+
+    def befall(self, peer: Any, one: Asked) -> None:
+        if one.args[:1] != (store_page,) or self.struck:
+            return
+        self.struck += 1
+        if self.suspends:
+            os.kill(peer._process.pid, signal.SIGSTOP)
+        else:
+            peer.kill()
 
 
 @pytest.mark.slow
@@ -89,7 +104,7 @@ def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothin
             == []
         )
         assert asked(tmp_path / f"{name}.db", "SELECT count(*) FROM in_flight") == [(0,)]
-    assert deadly.killed == 1
+    assert deadly.struck == 1
     again = cluster_run.run(LocalWorkers(2, 0), config_of(tmp_path / "two.db"), Silent(), Stop())
     assert (again.num_pages, again.num_done_before) == (0, alone.num_pages)
     assert next(its.busy for its in again.stages if its.name == "discover") == 0, (
@@ -97,36 +112,13 @@ def test_two_workers_store_what_one_process_stores_and_a_lost_one_changes_nothin
     )
 
 
-class Stopping(LocalWorkers):
-    """Suspends the first worker that has stored a page, as a machine that hangs does."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__(size, 0)
-        self.stopped = 0
-
-    def start(self, *args: Any) -> Peer:
-        peer: Any = super().start(*args)
-        receive = peer.receive
-
-        def watched() -> list[FromWorker]:
-            found: list[FromWorker] = receive()
-            stores = any(isinstance(one, Asked) and one.args[:1] == (store_page,) for one in found)
-            if stores and not self.stopped:
-                self.stopped += 1
-                os.kill(peer._process.pid, signal.SIGSTOP)
-            return found
-
-        peer.receive = watched
-        return peer
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs to suspend a process")
 def test_a_worker_that_hangs_does_not_hold_up_the_end(tmp_path: Path) -> None:
-    backend, few = Stopping(2), DOCUMENTS[:2]
+    backend, few = Deadly(2, suspends=True), DOCUMENTS[:2]
     config = config_of(tmp_path / "a.db", "cluster.stall_s=4", "text_layer=ignore", documents=few)
     summary = cluster_run.run(backend, config, Silent(), Stop())
-    assert backend.stopped == 1
+    assert backend.struck == 1
     runner.run(config_of(tmp_path / "alone.db", "text_layer=ignore", documents=few), Silent(), Stop())
     assert texts(tmp_path / "a.db") == texts(tmp_path / "alone.db")
     assert "lost" in {its.doing for its in summary.workers}

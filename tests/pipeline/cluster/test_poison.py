@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from pipeline.cluster import cluster_run
-from pipeline.cluster.local_workers import LocalWorkers
 from pipeline.cluster.request_handler import RequestHandler
-from pipeline.cluster.worker_backend import Peer
-from pipeline.cluster.worker_messages import Asked, FromWorker
+from pipeline.cluster.worker_messages import Asked
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.reports.progress import Silent
@@ -17,34 +15,22 @@ from pipeline.run import runner
 from pipeline.stop import Stop
 from tests.faults.rig.corpus import write_pdf
 from tests.faults.rig.model import READS_WORDS, save_words
-from tests.pipeline.cluster.test_local_workers import asked
+from tests.pipeline.cluster.test_local_workers import Watched, asked
 
 POISON = 3
 
 
-class Poisoned(LocalWorkers):
+class Poisoned(Watched):
     """Each worker that marks the page as being read dies of it."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, 0)
         self.deaths: list[int] = []
 
-    def start(self, *args: Any) -> Peer:
-        peer = super().start(*args)
-        receive = peer.receive
-
-        def watched() -> list[FromWorker]:
-            found = receive()
-            for one in found:
-                if not isinstance(one, Asked) or one.ask is not RequestHandler.begin:
-                    continue
-                if POISON in {index for _, index in one.args[0]}:
-                    self.deaths.append(len(one.args[0]))
-                    peer.kill()  # the run still gets the mark, as when the page is in the model
-            return found
-
-        peer.receive = watched  # type: ignore[method-assign]
-        return peer
+    def befall(self, peer: Any, one: Asked) -> None:
+        if one.ask is RequestHandler.begin and POISON in {index for _, index in one.args[0]}:
+            self.deaths.append(len(one.args[0]))
+            peer.kill()  # the run still gets the mark, as when the page is in the model
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 """Workers that share a device: real ones, that load a tiny checkpoint and read it."""
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -90,21 +88,3 @@ def test_one_that_finds_no_memory_is_done_without_where_another_reads(
     assert "there is no room for a further model; going on without it" in caplog.text
     with pytest.raises(ModelMemoryError, match="does not fit"):  # the last one is needed
         cluster_run.run(Full({0, 1}), changed(config, run={"force": True}), Silent(), Stop())
-
-
-@pytest.mark.slow
-def test_one_that_is_killed_is_replaced_and_all_is_read(config: Config) -> None:
-    killed: list[int] = []
-
-    def kill(_: LoadedOn) -> None:
-        if not killed:
-            process = next(peer._process for peer in backend.peers if peer._process.is_alive())
-            killed.append(process.pid)
-            os.kill(process.pid, signal.SIGKILL)
-
-    backend = LocalWorkers(2, 0, 2)
-    summary = cluster_run.run(backend, config, Silent(), Stop(), when_loaded=kill)
-    assert killed
-    assert [row[2] for row in stored(config)] == ["ok", "blank", "ok"] * 4
-    assert summary.exit_code == 0
-    assert "lost" in {worker.doing for worker in summary.workers}

@@ -16,6 +16,9 @@ def test_rungs_can_be_listed_and_switched_off() -> None:
     ("rungs", "message"),
     [
         ("[{name: a}]", "a rung must change something"),
+        ("[{name: a, below: 0.5}]", "a rung must change something"),
+        ("[{name: a, model: small, below: 2}]", "less than or equal to 1"),
+        ("[{name: a, model: small, reader: lines}]", "another model reads whole pages"),
         (
             "[{name: a, text_layer: true, dpi: 300}]",
             "text_layer reads nothing; move dpi to a rung of its own",

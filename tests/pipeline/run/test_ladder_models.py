@@ -299,16 +299,3 @@ def test_in_turn_no_model_comes_twice(rungs: str) -> None:
     load(None, [f"ladder.rungs={rungs}", "ladder.memory=auto"])
     with pytest.raises(ConfigError, match="put those of one model together"):
         load(None, [f"ladder.rungs={rungs}", "ladder.memory=in_turn"])
-
-
-@pytest.mark.parametrize(
-    ("rung", "message"),
-    [
-        ("{name: a, model: small, reader: lines}", "another model reads whole pages"),
-        ("{name: a, below: 0.5}", "a rung must change something"),
-        ("{name: a, model: small, below: 2}", "less than or equal to 1"),
-    ],
-)
-def test_rungs_without_sense_are_refused(rung: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        load(None, [f"ladder.rungs=[{rung}]"])

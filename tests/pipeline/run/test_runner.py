@@ -2,34 +2,25 @@
 
 import logging
 import shutil
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pymupdf
 import pytest
-import torch
 from PIL import Image
 
 from encoders.graphs.manager import EncoderGraphManager
-from encoders.views import PageViews
 from pipeline.config.schema import Config
 from pipeline.device import open_models
 from pipeline.device.run_encoder import RunEncoder
-from pipeline.device.threads import encoder_thread, page_reader
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
 from pipeline.run.runner import run
-from pipeline.stages.localize import ReadPage, Wording
 from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage.database import open_for_reading
-from storage.errors import DatabaseBusyError
 from storage.queries.statistics import status
-from storage.records.store import Store
 from tests.pipeline.checkpoints import TEXT
 from tests.pipeline.conftest import Batch, MakePdf
 from tests.pipeline.runs import changed, encode_together, read_slowly, rows, run_quietly
@@ -102,13 +93,6 @@ def test_a_second_run_reads_only_what_is_new(
 
 
 @pytest.mark.slow
-def test_force_reads_again(batch: Batch) -> None:
-    batch.pdf("a.pdf", ["one"])
-    batch.run()
-    assert batch.run(run={"force": True}).pages == {"ok": 1}
-
-
-@pytest.mark.slow
 def test_truncated_pages_are_tried_again_up_to_the_limit(batch: Batch) -> None:
     batch.pdf("a.pdf", ["one"])
     short = changed(batch.config, decode={"max_tokens": 80}, store={"attempt_limit": 2})
@@ -128,69 +112,6 @@ def test_pages_and_limits_are_left_out_without_fault(batch: Batch) -> None:
     summary = run_quietly(chosen)
     assert (summary.pages, summary.num_left_out) == ({"ok": 1}, 2)
     assert summary.exit_code == ExitCode.OK
-
-
-def test_a_failure_costs_its_page_only(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch.pdf("a.pdf", ["one", "two", "three"])
-    real = page_reader.place
-
-    def fails_on_page_2(read: ReadPage, wording: Wording) -> PageResult:
-        if read.rendered.page.page_number == 2:
-            raise RuntimeError("a bug")
-        return real(read, wording)
-
-    monkeypatch.setattr(page_reader, "place", fails_on_page_2)
-    summary = batch.run()
-    assert summary.pages == {"ok": 2, "failed": 1}
-    failed = rows(batch.database)[1]
-    assert failed["error"] == {"stage": "place", "category": "internal", "message": "RuntimeError: a bug"}
-    assert failed["text"] is None
-
-
-@pytest.mark.slow
-def test_a_page_whose_numbers_are_none_costs_itself_only(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch.pdf("a.pdf", ["one", "two", "three"])
-    real = encoder_thread.encode
-
-    def overflows(encoder: Any, pages: Sequence[Any]) -> list[Any]:
-        return [
-            (replace(tokens, tokens_TD=torch.full_like(tokens.tokens_TD, torch.nan)), timings)
-            if page.page.page_number == 2
-            else (tokens, timings)
-            for page, (tokens, timings) in zip(pages, real(encoder, pages), strict=True)
-        ]
-
-    monkeypatch.setattr(encoder_thread, "encode", overflows)
-    encode_together(monkeypatch, 3)
-    assert batch.run().pages == {"ok": 2, "failed": 1}
-    found = rows(batch.database)
-    assert [row["text"] for row in found] == [TEXT, None, TEXT]
-    assert found[1]["error"]["stage"] == "decode"
-    assert found[1]["error"]["message"].startswith("DecodeError: the language model's logits are not numbers")
-    assert {"encode_global", "render"} <= set(found[1]["timings"])
-
-
-@pytest.mark.slow
-def test_a_stopped_run_is_finished_by_the_next(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch.pdf("a.pdf", ["one", "two", "three"])
-    read_slowly(monkeypatch, 0.3)
-    stop = Stop()
-
-    class StopsAfterOne(Silent):
-        def page_done(self, result: PageResult) -> None:
-            stop.request("SIGTERM")
-
-    one_by_one = changed(batch.config, decode={"batch_size": 1})
-    summary = run(one_by_one, StopsAfterOne(), stop)
-    assert (summary.num_pages, summary.stopped) == (1, "SIGTERM")
-    assert summary.exit_code == ExitCode.STOPPED
-    assert status(open_for_reading(batch.database)).runs[0].exit_code == ExitCode.STOPPED
-
-    monkeypatch.undo()
-    assert run_quietly(one_by_one).pages == {"ok": 2}
-    assert status(open_for_reading(batch.database)).num_attempts == 3
 
 
 @pytest.mark.slow
@@ -272,68 +193,6 @@ def test_graphs_that_cannot_be_captured_cost_nothing_but_the_graphs(
     stored = status(open_for_reading(batch.database)).runs[0]
     assert stored.state == "finished"
     assert stored.encoder is not None
-
-
-@pytest.mark.slow
-def test_a_batch_that_exhausts_the_memory_of_the_encoder_is_halved(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch.pdf("a.pdf", ["one", "two", "three"])
-    real, sizes = RunEncoder.encode_path, []
-
-    def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
-        if path == "global":
-            sizes.append(len(pages))
-            if len(pages) > 1:
-                raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(self, path, pages)
-
-    monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
-    encode_together(monkeypatch, 3)
-    assert batch.run(decode={"batch_size": 3}).pages == {"ok": 3}
-    assert sizes == [3, 1, 2, 1, 1]
-
-
-@pytest.mark.slow
-def test_graphs_give_their_memory_up_before_batches_shrink(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch.pdf("a.pdf", ["one", "two", "three"])
-    real, sizes, held = RunEncoder.encode_path, [], [True]
-
-    def exhausts(self: RunEncoder, path: str, pages: Sequence[PageViews]) -> Any:
-        if path == "local":
-            sizes.append(len(pages))
-            if held:
-                raise RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")
-        return real(self, path, pages)
-
-    monkeypatch.setattr(RunEncoder, "encode_path", exhausts)
-    monkeypatch.setattr(RunEncoder, "release", lambda self: bool(held and held.pop()))
-    encode_together(monkeypatch, 3)
-    assert batch.run(decode={"batch_size": 3}).pages == {"ok": 3}
-    assert sizes == [3, 3]
-
-
-def test_a_fatal_error_ends_the_run_in_the_database(
-    docs: Path, config: Config, database: str, make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    make_pdf(docs / "a.pdf", ["one"])
-
-    def no_device(config: Config) -> None:
-        raise ConfigError("device: cuda was asked for")
-
-    monkeypatch.setattr(open_models, "load_model", no_device)
-    with pytest.raises(ConfigError):
-        run_quietly(config)
-    stored = status(open_for_reading(database))
-    assert (stored.runs[0].state, stored.runs[0].exit_code) == ("finished", ExitCode.USAGE)
-    assert stored.pages == {"pending": 1}
-
-
-def test_a_busy_database_is_refused(batch: Batch) -> None:
-    with Store(batch.database), pytest.raises(DatabaseBusyError, match=r"results\.db"):
-        batch.run()
 
 
 @pytest.mark.parametrize("paths", [[], ["no-such-folder"]])

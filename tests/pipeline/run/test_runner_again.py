@@ -199,16 +199,6 @@ def test_the_text_layer_stands_in_for_a_page_that_is_cut_short(batch: Batch) -> 
     assert len(found["text"]) > 100
 
 
-@pytest.mark.slow
-def test_what_is_read_can_be_compared_with_the_text_layer(batch: Batch) -> None:
-    shutil.copy(SAMPLES / "report.pdf", batch.docs)
-    run_quietly(changed(batch.config, ingest={"pages": "1"}).model_copy(update={"text_layer": "compare"}))
-    found = attempts(batch.database, "source, layer_agreement")
-    assert found[0][0] == "ocr"
-    assert found[0][1] is not None
-    assert 0 <= found[0][1] < 0.5, "the tiny reader reads the same from any page"
-
-
 class Refusing:
     """Stands for a database that takes no result of page 2, or, where it is strict, nothing about it."""
 

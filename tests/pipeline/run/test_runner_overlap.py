@@ -22,7 +22,7 @@ from pipeline.device.sizes import inflight_mb
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.tickets import Lot
 from pipeline.documents.settings import IngestSettings, RenderSettings
-from pipeline.errors import ExitCode, PipelineError
+from pipeline.errors import ExitCode
 from pipeline.ingest.objects.spool import Spool
 from pipeline.ingest.selection import PROBES_AHEAD
 from pipeline.ingest.walk import Candidate
@@ -377,20 +377,6 @@ def test_every_page_has_exactly_one_row_and_the_stages_their_shares(batch: Batch
     assert ["stage", "busy", "waiting", "for", "input", "waiting", "for", "room"] in shown
     assert {"discover", "render", "encode", "decode", "store"} <= {line[0] for line in shown if line}
     assert any(line[:2] == ["44", "tokens,"] for line in shown)
-
-
-def test_an_error_of_the_store_ends_the_run(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch.pdf("a.pdf", ["one", "two"])
-
-    def full(self: Store, *args: Any, **kwargs: Any) -> int:
-        raise OSError("the disk is full")
-
-    monkeypatch.setattr(Store, "record_page", full)
-    with pytest.raises(PipelineError, match=r"a\.pdf, page 1: nothing .* can be stored .*the disk is full"):
-        batch.run()
-    with closing(open_for_reading(batch.database)) as db:
-        (stored,) = status(db).runs
-    assert (stored.state, stored.exit_code) == ("finished", ExitCode.FATAL)
 
 
 def test_no_thread_of_a_run_outlives_it(batch: Batch) -> None:

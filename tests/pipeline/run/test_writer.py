@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.run.writer import Writer
-from storage.errors import DatabaseAccessError, DatabaseBusyError, NotADatabaseError
+from storage.errors import DatabaseAccessError, DatabaseBusyError
 from storage.records.store import Store
 from tests.pipeline.runs import wait_until
 from tests.storage.sample_records import a_file, a_page, a_run, rows
@@ -69,12 +69,6 @@ def test_a_busy_database_is_refused_and_leaves_no_thread(path: str) -> None:
     with Store(path), pytest.raises(DatabaseBusyError, match=r"a\.db"):
         Writer(path)
     assert threading.active_count() == before
-
-
-def test_a_file_that_is_no_database_is_refused(path: str) -> None:
-    Path(path).write_text("hello")
-    with pytest.raises(NotADatabaseError):
-        Writer(path)
 
 
 def test_the_time_at_work_is_measured(path: str) -> None:

@@ -274,13 +274,6 @@ def test_long_pdf_is_opened_once(monkeypatch):
     documents.close()
 
 
-def test_photo_sample_is_upright():
-    image = show(SAMPLES / "photo.jpg")
-    height, width, _ = image.pixels.shape
-    assert height > width
-    assert image.render_s > 0
-
-
 def test_print_too_small_to_see_is_not_blank(tmp_path):
     document = pymupdf.open()
     document.new_page(width=14000, height=14000).insert_text((50, 50), "tiny", fontsize=4)

@@ -56,23 +56,6 @@ def test_pages_that_the_last_run_s_settings_did_not_make_are_told(store: Store, 
     assert found == {"a.pdf": 2, "b.pdf": 0, "moved.pdf": 2}
 
 
-def test_doubtful_pages_are_listed_with_their_reasons(store: Store, path: Path) -> None:
-    run_id = new_run(store, a_file("a.pdf"), a_file("b.pdf", SHA_B, num_pages=1))
-    store.record_page(run_id, a_page("garbage", 2, status="doubtful", doubt="confidence 0.11 below 0.35"))
-    store.record_page(run_id, a_page("", 0, status="doubtful", doubt="print seen, none read"))
-    store.record_page(run_id, a_page("fine", 1))
-    store.record_page(run_id, a_page("fine", sha256=SHA_B))
-    with open_for_reading(str(path)) as db:
-        found = {file.path: file for file in file_statuses(db)}
-        assert status(db).pages == {"ok": 2, "doubtful": 2}
-    assert found["a.pdf"].pages == {"ok": 1, "doubtful": 2}
-    assert found["b.pdf"].doubtful == ()
-    assert found["a.pdf"].doubtful == (
-        {"page": 1, "status": "doubtful", "doubt": "print seen, none read"},
-        {"page": 3, "status": "doubtful", "doubt": "confidence 0.11 below 0.35"},
-    )
-
-
 def test_pages_read_with_a_low_confidence_are_listed_by_the_last_run_s_bound(
     store: Store, path: Path
 ) -> None:

@@ -180,19 +180,6 @@ def test_crash_costs_its_page_alone(pool, monkeypatch):
 
 
 @pytest.mark.slow
-def test_hang_costs_its_page_alone(pool, monkeypatch):
-    with little_time(pool, "render_task", hang):
-        lost = pool.render(page())
-    kept = pool.render(page())
-    error = lost.result(timeout=WAIT_S)
-    assert error.category == "timeout"
-    assert error.message == (
-        "rendering the page took longer than 1.5 s; raise render.page_timeout_s if the file is worth it"
-    )
-    assert isinstance(kept.result(timeout=WAIT_S), RenderedPage)
-
-
-@pytest.mark.slow
 def test_worker_that_is_killed_costs_nothing(pool, tmp_path, monkeypatch):
     """Workers are killed as by the kernel for lack of memory. A page that always ends its worker so has failed."""
     whole, deadly = tmp_path / "whole.pdf", tmp_path / "deadly.pdf"
