@@ -19,7 +19,7 @@ from pipeline.types import PageResult, RenderedPage
 from storage.types import StageTiming
 
 
-class Wording(Protocol):
+class OutputInterpreter(Protocol):
     """What of a model, ocr.families.page_model.PageModel, is needed to interpret its output."""
 
     @property
@@ -40,19 +40,19 @@ class ReadPage:
     ended_at: float = 0.0
 
 
-def place(read: ReadPage, wording: Wording) -> PageResult:
+def place(read: ReadPage, interpreter: OutputInterpreter) -> PageResult:
     """Returns the page's result."""
     rendered, transcript, watch = read.rendered, read.transcript, Stopwatch()
     with watch.measure():
         parsed = formats.parse(
             transcript.raw,
-            wording.output_format,
-            wording.tokenizer,
+            interpreter.output_format,
+            interpreter.tokenizer,
             width_px=rendered.width_px,
             height_px=rendered.height_px,
             page_number=rendered.page.page_number,
         )
-        parsed, confidence = assess(parsed, transcript, wording.tokenizer, wording.calibration)
+        parsed, confidence = assess(parsed, transcript, interpreter.tokenizer, interpreter.calibration)
         status, num_tokens = STATUS_OF_FINISH[transcript.finish], len(transcript.token_ids)
         result = unread(result_of(rendered, parsed, status, confidence=confidence, num_tokens=num_tokens))
     return replace(result, timings=(*read.timings, single("place", watch.seconds)))

@@ -21,7 +21,7 @@ from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.startup import loading
 from pipeline.device.threads import page_reader
 from pipeline.reports.summary import RunSummary
-from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.stages.localize import OutputInterpreter, ReadPage, place
 from pipeline.types import PageResult
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -148,9 +148,9 @@ def read(
     """Returns the tokens of each file, the statistics of each path as the database has them, and the summary."""
     found: dict[str, tuple[int, ...]] = {}
 
-    def noted(page: ReadPage, wording: Wording) -> PageResult:
+    def noted(page: ReadPage, interpreter: OutputInterpreter) -> PageResult:
         found[Path(page.rendered.page.path).name] = page.transcript.token_ids
-        return place(page, wording)
+        return place(page, interpreter)
 
     with monkeypatch.context() as patched:
         patched.setattr(page_reader, "place", noted)

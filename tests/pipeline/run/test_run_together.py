@@ -16,7 +16,7 @@ from ocr.types import Transcript
 from pipeline.config.schema import Config, settings_hash, tile_settings
 from pipeline.device.threads import page_reader
 from pipeline.errors import ConfigError, DeviceLostError
-from pipeline.stages.localize import ReadPage, Wording, place
+from pipeline.stages.localize import OutputInterpreter, ReadPage, place
 from pipeline.types import PageResult
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -194,9 +194,9 @@ def test_with_graphs_the_model_is_asked_the_same_and_writes_the_same(
     def read(config: Config) -> tuple[dict[int, tuple[int, ...]], dict[str, Any]]:
         found: dict[int, tuple[int, ...]] = {}
 
-        def noted(page: ReadPage, wording: Wording) -> PageResult:
+        def noted(page: ReadPage, interpreter: OutputInterpreter) -> PageResult:
             found[page.rendered.page.page_index] = page.transcript.token_ids
-            return place(page, wording)
+            return place(page, interpreter)
 
         monkeypatch.setattr(page_reader, "place", noted)
         run_quietly(config)

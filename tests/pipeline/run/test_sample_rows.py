@@ -1,8 +1,7 @@
 """Rows of the samples under several settings, against sample_rows.json: what a run stores but for times and confidence.
 
 `python -m tests.pipeline.run.test_sample_rows` writes the file anew; a commit that changes it says why. That two
-workers store the same is in tests/pipeline/cluster/test_local_workers.py; pages that a model reads whole, and videos,
-have their rows in test_runner.py and test_run_families.py.
+workers store the same is in tests/pipeline/cluster/test_local_workers.py; videos have rows in test_run_families.py.
 """
 
 import hashlib
@@ -41,6 +40,7 @@ SETTINGS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ("--set=text_layer=ignore", "--set=ladder.below=1", "--set=ladder.rungs=[{name: finer, dpi: 250}]"),
     ),
     "layers compared": (("report.pdf",), ("--pages=1", "--set=text_layer=compare")),
+    "read whole": (("letter.png",), ("--set=reader=page",)),
 }
 
 

@@ -19,7 +19,7 @@ from pipeline.device.threads import page_reader as module
 from pipeline.device.threads.decoder_thread import DecoderLoop
 from pipeline.device.threads.page_reader import PageReader
 from pipeline.errors import ConfigError, DeviceLostError, PipelineError
-from pipeline.stages.localize import ReadPage, Wording
+from pipeline.stages.localize import OutputInterpreter, ReadPage
 from pipeline.types import PageResult
 from storage.types import PageError
 from tests.pipeline.checkpoints import READS_TEXT, TEXT
@@ -277,10 +277,10 @@ def test_a_text_that_cannot_be_taken_apart_costs_its_page_only(
 ) -> None:
     real = module.place
 
-    def breaks(read: ReadPage, wording: Wording) -> PageResult:
+    def breaks(read: ReadPage, interpreter: OutputInterpreter) -> PageResult:
         if read.rendered.page.page_index == 1:
             raise ValueError("a bug")
-        return real(read, wording)
+        return real(read, interpreter)
 
     monkeypatch.setattr(module, "place", breaks)
     model = PageReader(config, load_model)
