@@ -4,15 +4,17 @@ import io
 from pathlib import Path
 
 import pymupdf
+import yaml
 from PIL import Image
 
-from tests.sample_documents import texts, typeset, wear
-from tests.sample_documents.texts import Block
+from tests.sample_documents import typeset, wear
+from tests.sample_documents.typeset import Block
 
 TESTS = Path(__file__).parents[1]
 SAMPLES, TRUTH = TESTS / "samples", TESTS / "truth"
 A4 = (595, 842)
 LETTER = (612, 792)
+TEXTS = yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text(encoding="utf-8"))
 Truth = list[list[str]]
 
 
@@ -36,10 +38,10 @@ def main() -> None:
 def report(path: Path) -> Truth:
     document = pymupdf.open()
     fonts, truth = typeset.fonts("serif"), []
-    for number, blocks in enumerate(texts.REPORT, 1):
+    for number, blocks in enumerate(TEXTS["report"], 1):
         sheet = typeset.Sheet(document.new_page(width=A4[0], height=A4[1]), fonts)
         sheet.set_blocks(blocks, (80, 78, 515, 780))
-        sheet.set_blocks([("small", str(number))], (295, 786, 320, 830))
+        sheet.set_blocks([{"small": str(number)}], (295, 786, 320, 830))
         truth.append(sheet.truth)
     _save(document, path, "Annual report")
     return truth
@@ -48,22 +50,22 @@ def report(path: Path) -> Truth:
 def two_column(path: Path) -> Truth:
     document = pymupdf.open()
     fonts, truth = typeset.fonts("serif"), []
-    columns = iter(texts.ARTICLE)
+    columns = iter(TEXTS["article"])
     for first in columns:
         sheet = typeset.Sheet(document.new_page(width=LETTER[0], height=LETTER[1]), fonts, body_pt=10)
         sheet.set_blocks(
-            [("title", texts.ARTICLE_TITLE), ("small", texts.ARTICLE_AUTHOR)], (56, 58, 560, 130)
+            [{"title": TEXTS["article_title"]}, {"small": TEXTS["article_author"]}], (56, 58, 560, 130)
         )
         sheet.set_blocks(first, (56, 130, 296, 760))
         sheet.set_blocks(next(columns), (320, 130, 560, 760))
         truth.append(sheet.truth)
-    _save(document, path, texts.ARTICLE_TITLE)
+    _save(document, path, TEXTS["article_title"])
     return truth
 
 
 def scanned(path: Path) -> Truth:
     """A sheet scanned on both sides; its back is blank."""
-    front, lines = _picture(texts.CONTRACT, A4, "serif", dpi=170, body_pt=12)
+    front, lines = _picture(TEXTS["contract"], A4, "serif", dpi=170, body_pt=12)
     back = Image.new("L", front.size, 255)
     document = pymupdf.open()
     for number, (side, degrees) in enumerate([(front, 0.7), (back, -0.4)]):
@@ -76,14 +78,14 @@ def scanned(path: Path) -> Truth:
 
 
 def letter(path: Path) -> Truth:
-    picture, lines = _picture(texts.LETTER, A4, "sans", dpi=150)
+    picture, lines = _picture(TEXTS["letter"], A4, "sans", dpi=150)
     picture.quantize(16).save(path, optimize=True, dpi=(150, 150))
     return [lines]
 
 
 def photo(path: Path) -> Truth:
     """A photo taken with the camera held sideways: the EXIF tag says how to turn it."""
-    picture, lines = _picture(texts.NOTICE, (430, 560), "sans", dpi=170, body_pt=13)
+    picture, lines = _picture(TEXTS["notice"], (430, 560), "sans", dpi=170, body_pt=13)
     exif = Image.Exif()
     exif[0x0112] = 6
     sideways = wear.photograph(picture, seed=5).transpose(Image.Transpose.ROTATE_90)
@@ -93,7 +95,7 @@ def photo(path: Path) -> Truth:
 
 def fax(path: Path) -> Truth:
     frames, truth = [], []
-    for number, blocks in enumerate(texts.FAX):
+    for number, blocks in enumerate(TEXTS["fax"]):
         picture, lines = _picture(blocks, A4, "sans", dpi=204, body_pt=12)
         frames.append(wear.fax(picture, seed=number))
         truth.append(lines)

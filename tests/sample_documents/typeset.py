@@ -1,10 +1,11 @@
 """Sets blocks of text on PDF pages and keeps what was set, in reading order."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import pymupdf
 
-from tests.sample_documents.texts import Block
+Block = dict[str, Any]  # of one item, its kind and its content: see texts.yaml
 
 # (font, size in points, space above in points) of each kind of block.
 STYLES: dict[str, tuple[str, float, float]] = {
@@ -29,7 +30,8 @@ class Sheet:
         """Sets the blocks from the top of the box (x0, y0, x1, y1) in points."""
         x0, y, x1, y1 = box
         writer = pymupdf.TextWriter(self.page.rect)
-        for kind, content in blocks:
+        for block in blocks:
+            ((kind, content),) = block.items()
             if kind == "gap":
                 y += float(content)
             elif kind == "table":

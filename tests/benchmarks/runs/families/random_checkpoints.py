@@ -94,7 +94,8 @@ def write(made: Made, folder: Path, *, device: torch.device, dtype: torch.dtype)
 
 @torch.no_grad()
 def _draw(model: nn.Module) -> None:
-    """Draws all weights of small spread, but for those of norms, which are 1."""
+    """Draws all weights of small spread, but for those of norms, which are 1; the same ones each time."""
+    torch.manual_seed(0)
     for name, weight in model.named_parameters():
         if weight.ndim == 1 and name.endswith("weight"):
             weight.fill_(1.0)

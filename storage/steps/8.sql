@@ -1,0 +1,2 @@
+
+CREATE INDEX pages_attempt ON pages(current_attempt_id);
