@@ -178,7 +178,7 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
     name = rng.choice(["book", "book", "mixed"])
     form = Form(
         genre=NAMED[name],
-        width_pt=width, height_pt=width * rng.uniform(0.4, 1.5), size_pt=size, columns=1, fill=1.0, furniture=False,
+        width_pt=width, height_pt=width * rng.uniform(0.2, 1.5), size_pt=size, columns=1, fill=1.0, furniture=False,
     )  # fmt: skip
     page, small = single(rng, source, form), size * rng.uniform(0.7, 1.0)
     is_left, room = rng.random() < 0.3, rng.uniform(6, 16) * small
@@ -192,7 +192,7 @@ def noted(rng: random.Random, source: PageSource) -> LinePage:
         last = lines[-1]
         block, y = last.place.block + 1, max(at, last.base + 1.5 * small if last.x0 == x else at)
         for _ in range(rng.choice([1, 1, 2, 4])):
-            text = source.text.phrase(rng, source.text.category(rng), rng.randint(1, 4))
+            text = source.text.phrase(rng, source.text.category(rng), rng.choice([1, 1, 2, 3, 4]))
             put_line(lines, text, (x, x + room, y), small, Place(block, ROLES.index("margin note")))
             y += 1.2 * small
     edge = max(line.x1 for line in lines) + 3 * size

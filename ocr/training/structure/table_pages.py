@@ -9,6 +9,8 @@ from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
+_GOES_ON = "<"  # a cell of the one before it
+
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a reference card: columns of sections, whose rows say in two to five cells what is written how.
@@ -141,11 +143,12 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         count, block = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1
         kinds = [rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)]
         rows = [[_cell(rng, phrase, kind) for kind in kinds] for _ in range(rng.randint(3, 18))]
-        has_head, plain = rng.random() < 0.5, rng.random() < 0.5
-        if has_head:
+        heads, plain = int(rng.random() < 0.5), rng.random() < 0.5
+        if heads:
             rows[0] = [phrase(2) for _ in kinds]
         most = rng.uniform(0.3, 0.8) * wide
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
+        heads += _over_columns(rng, rows, phrase, heads)
         gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
         sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
@@ -154,12 +157,15 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         for number, row in enumerate(rows):
             top, end, x = y, y, left
             for column, text in enumerate(row):
-                y = top
-                role = ROLES.index("table head" if has_head and not number else "table cell")
-                place = Place(block, role, table, (number, number), (column, column))
-                for part in _wrapped(text, widths[column]):
-                    free = widths[column] - width_of(part)
-                    side = "c" if has_head and not number else sides[column]
+                y, last = top, column
+                while last + 1 < count and row[last + 1] == _GOES_ON:
+                    last += 1
+                room = sum(widths[column : last + 1]) + (last - column) * gap
+                role = ROLES.index("table head" if number < heads else "table cell")
+                place = Place(block, role, table, (number, number), (column, last))
+                for part in _wrapped(text, room) if text != _GOES_ON else ():
+                    free = max(0.0, room - width_of(part))
+                    side = "c" if number < heads else sides[column]
                     put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
                     end, y = max(end, y), y + leading
                 x += widths[column] + gap
@@ -229,6 +235,24 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:
     """Returns a cell's text: a phrase of up to so many words, a figure where 0."""
     return phrase(kind) if kind else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
+
+
+def _over_columns(rng: random.Random, rows: list[list[str]], phrase: Callable[[int], str], heads: int) -> int:
+    """Empties cells, puts names over several columns, above heads and in place of rows; returns the rows added."""
+    count, empty, named = len(rows[0]), rng.choice([0, 0, 0.1, 0.4]), rng.choice([0, 0, 0, 0.15])
+    for row in rows[heads:]:
+        row[1:] = ["" if rng.random() < empty else text for text in row[1:]]
+        if rng.random() < named:
+            row[:] = [phrase(4), *[_GOES_ON] * (count - 1)]
+    if not heads or count < 3 or rng.random() < 0.6:
+        return 0
+    first = rng.randint(0, count - 2)
+    end = rng.randint(first + 2, count)
+    over = [phrase(2), *[_GOES_ON] * (end - first - 1)]
+    rows.insert(
+        0, [*[""] * first, *over, *(phrase(1) if rng.random() < 0.5 else "" for _ in range(end, count))]
+    )
+    return 1
 
 
 def _wrapped(text: str, room: float) -> list[str]:

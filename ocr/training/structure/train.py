@@ -8,30 +8,26 @@ Writes structure.safetensors every two minutes. Of the corpus only texts and typ
 import argparse
 import json
 import random
-from collections.abc import Collection
 from dataclasses import asdict
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from torch.nn import functional as F
 
 from ocr.learning.learning_loop import Losses, MeanWeights, Schedule, learn
 from ocr.line_networks.structure_net import StructureNet, StructureSizes
-from ocr.line_reader.line_features import NUM_LETTERS
 from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
-from ocr.training.pages.genres import GENRES
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.structure.composed_lines import line_pages, line_source
 from ocr.training.structure.moved_lines import decoded, num_moved
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
 
 _HELD_SEED = 1_000_000  # of pages that no training composes
-_DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 0.02
+_DECAY, _BETAS, _MUON = 0.01, (0.9, 0.98), 13.3  # Muon's rate, as a multiple of AdamW's
 
 
 def read(net: nn.Module, page: LinePage) -> LineStructure:
@@ -45,12 +41,12 @@ def read(net: nn.Module, page: LinePage) -> LineStructure:
     )
 
 
-def held_pages(source: PageSource, count: int, genres: Collection[str]) -> list[LinePage]:
-    """Returns pages that are the same for every training of these genres."""
+def held_pages(source: PageSource, count: int) -> list[LinePage]:
+    """Returns pages that are the same for every training."""
     pages: list[LinePage] = []
     seed = _HELD_SEED
     while len(pages) < count:
-        pages += line_pages(random.Random(seed), source, genres=genres)
+        pages += line_pages(random.Random(seed), source)
         seed += 1
     return pages
 
@@ -58,11 +54,7 @@ def held_pages(source: PageSource, count: int, genres: Collection[str]) -> list[
 def open_net(folder: Path) -> StructureNet:
     """Returns the network that a training wrote."""
     net = StructureNet(StructureSizes(**json.loads((folder / SIZES).read_text(encoding="utf-8"))))
-    weights = {name: value.float() for name, value in load_file(folder / WEIGHTS).items()}
-    weights["letters.weight"] = F.pad(
-        weights["letters.weight"], (0, 0, 0, NUM_LETTERS - len(weights["letters.weight"]))
-    )
-    net.load_state_dict(weights)
+    net.load_state_dict({name: value.float() for name, value in load_file(folder / WEIGHTS).items()})
     return net.eval()
 
 
@@ -74,7 +66,7 @@ class _Both(torch.optim.Optimizer):
         known = set(map(id, matrices))
         others = [p for p in net.parameters() if id(p) not in known]
         self._parts = (
-            torch.optim.Muon(matrices, lr=_MUON, weight_decay=_DECAY),
+            torch.optim.Muon(matrices, lr=_MUON * rate, weight_decay=_DECAY),
             torch.optim.AdamW(others, rate, betas=_BETAS, weight_decay=_DECAY),
         )
         super().__init__(list(net.parameters()), {})
@@ -94,16 +86,12 @@ def main() -> None:
     net = (open_net(args.weights) if args.weights else StructureNet(sizes)).to(device).train()
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / SIZES).write_text(json.dumps(asdict(net.sizes)), encoding="utf-8")
-    mean = MeanWeights(net, every=4, keep=0.98, young=40)
+    mean = MeanWeights(net, every=4, keep=0.995, young=40)
     plain = torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
     optimiser = _Both(net, args.rate) if args.muon else plain
-    known = NAMES - set(args.held_out)
-    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, genres=known)
+    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs)
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
-    source = line_source(args.data, "valid")
-    held = {"genres known": held_pages(source, args.held_pages, known)}
-    if args.held_out:
-        held["genres held out"] = held_pages(source, args.held_pages // 2, args.held_out)
+    held = held_pages(line_source(args.data, "valid"), args.held_pages)
     pool = PagePool(stream, args.pool, args.echo)
 
     def losses() -> Losses:
@@ -114,11 +102,9 @@ def main() -> None:
 
     def check() -> str:
         mean.save(args.out / WEIGHTS)
-        told = []
-        for name, pages in held.items():
-            moved = sum(num_moved(page, read(mean.net, page)) for page in pages)
-            told.append(f"{name}: moved={moved / sum(page.num_characters for page in pages):.4f}")
-        return f"HELD OUT {'; '.join(told)}; {pool.arrived} batches composed, {pool.used} used"
+        moved = sum(num_moved(page, read(mean.net, page)) for page in held)
+        share = moved / sum(page.num_characters for page in held)
+        return f"HELD OUT moved={share:.4f}; {pool.arrived} batches composed, {pool.used} used"
 
     schedule = Schedule(minutes=args.minutes, steps=args.steps, flat=0.4, warm_up=100, tell=args.tell)
     learn(optimiser, schedule, mean, losses, check, goes_on=bool(args.weights))
@@ -141,9 +127,6 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--echo", type=float, default=3.0, help="how often a batch is used on average")
     made.add_argument("--pool", type=int, default=400, metavar="BATCHES", help="that batches are chosen from")
     made.add_argument("--held-pages", type=int, default=160, help="pages that are read every two minutes")
-    made.add_argument(
-        "--held-out", nargs="*", default=[], choices=sorted(genre.name for genre in GENRES), metavar="NAMES"
-    )
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

@@ -19,9 +19,9 @@ def test_a_few_steps_are_written_and_gone_on_from(
         monkeypatch.setattr("sys.argv", f"train {tmp_path}/{out} {options} {more}".split())
         train.main()
         assert json.loads((tmp_path / out / "structure.json").read_text())["width"] == 32
-    [page] = train.held_pages(line_source(corpus, "valid"), 1, train.NAMES)[:1]
+    [page] = train.held_pages(line_source(corpus, "valid"), 1)[:1]
     roles, pairs = StructureNetwork(tmp_path / "b").logits(tokens_of(page))
     assert (len(roles), pairs.shape[1:]) == (len(page.lines), (len(page.lines),) * 2)
     told = capsys.readouterr().out
-    assert told.count("done: 2 steps, HELD OUT genres known: moved=") == 2
+    assert told.count("done: 2 steps, HELD OUT moved=") == 2
     assert "at the start, HELD OUT" in told
