@@ -38,8 +38,8 @@ BUDGETS = {
     "pipeline/cli": 1_470, "pipeline/cluster": 1_660, "pipeline/config": 1_200, "pipeline/device": 2_900,
     "pipeline/doctor": 950, "pipeline/documents": 3_440, "pipeline/export": 480, "pipeline/finetune": 410,
     "pipeline/html_report": 340, "pipeline/ingest": 2_800, "pipeline/outcome": 220, "pipeline/plugins": 320,
-    "pipeline/readers": 450, "pipeline/reports": 1_150, "pipeline/rereading": 420, "pipeline/run": 1_710,
-    "pipeline/stages": 860, "pipeline/text_layer": 2_950, "pipeline/viewer": 810, "storage": 1_020,
+    "pipeline/readers": 440, "pipeline/reports": 1_150, "pipeline/rereading": 420, "pipeline/run": 1_710,
+    "pipeline/stages": 860, "pipeline/text_layer": 2_950, "pipeline/viewer": 810, "storage": 950,
     "storage/datasette": 30, "storage/export": 2_900, "storage/queries": 930, "storage/records": 900,
     "storage/recovery": 320, "storage/strings": 260, "storage/upkeep": 430,
 }  # fmt: skip

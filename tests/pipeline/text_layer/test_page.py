@@ -75,18 +75,6 @@ def test_its_result_has_blocks_in_page_pixels() -> None:
     assert {timing.stage for timing in result.timings} == {"layer"}
 
 
-def test_headings_are_told_by_their_size(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.pdf")
-    with pymupdf.open(path) as document:
-        document[0].insert_text((50, 40), "A heading", fontsize=18)
-        layer = judged(document, 0, 72)
-    assert layer is not None
-    assert {(block.label, block.text) for block in layer.blocks if block.label != "text"} == {
-        ("title", "A heading")
-    }
-    assert "# A heading" in layer.markdown.split("\n\n")
-
-
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
