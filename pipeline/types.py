@@ -5,11 +5,11 @@ Torch-free.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 from encoders.views import PageViews, UInt8Array
-from ocr.types import Block, ParsedText, Word
-from storage.types import AttemptFacts, PageError
+from ocr.types import ParsedText, Word
+from storage.types import AttemptFacts, FileFacts, PageError
 
 DocumentStatus = Literal["ok", "skipped", "encrypted", "broken", "left_out", "missing"]
 PageStatus = Literal[
@@ -21,10 +21,10 @@ PageKind = Literal["embedded", "digital", "scanned", "empty", "unknown"]
 # Identifies a file's state when its content was hashed: device, inode, size in bytes, times of modification and of
 # change in ns (pipeline.documents.file_access).
 FileStamp = tuple[int, int, int, int, int]
-# Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
-# line reader, layer in its text layer alone, off nowhere.
 # What a run is doing, as its progress shows it.
 Phase = Literal["inspecting files", "loading the model", "loading the line reader", "reading"]
+# Where words are looked for on a page whose model says nothing of their places: auto in its text layer and else by the
+# line reader, layer in its text layer alone, off nowhere.
 WordUse = Literal["auto", "lines", "layer", "off"]
 # auto: prefer and fallback together.
 LayerUse = Literal["auto", "ignore", "prefer", "fallback", "compare"]
@@ -33,29 +33,20 @@ TAKEN_FIRST, TAKEN_LAST = frozenset[LayerUse]({"auto", "prefer"}), frozenset[Lay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InputFile:
-    """One input file after it was probed.
+class InputFile(FileFacts):
+    """One input file after it was probed. path: absolute (pipeline.ingest.walk.canonical).
 
-    path: absolute (pipeline.ingest.walk.canonical). given: as the user named it, None where that is not known.
-    sha256: None where the file could not be read. num_pages: pages or frames found, 0 unless status is "ok".
-    reason: why status is not "ok", or what of the file is left out. is_told: whether a run's end says that too; its
-    words are the same for all such files. seconds: how long probing took. stamp: the file's state when sha256 was
-    computed. frames: the names of a video's frames, in order, where path is their folder. is_known: whether it was
-    probed by an earlier run, and not by this one. probed_ns: when probing began, as times of files are told; 0 where it
-    was not.
+    is_told: whether a run's end says its reason too; its words are the same for all such files. seconds: how long
+    probing took. stamp: the file's state when sha256 was computed. frames: the names of a video's frames, in order,
+    where path is their folder. is_known: whether it was probed by an earlier run, and not by this one. probed_ns: when
+    probing began, as times of files are told; 0 where it was not.
     """
 
-    path: str
     status: DocumentStatus
-    sha256: str | None = None
-    size_bytes: int = 0
     kind: Kind | None = None
-    num_pages: int = 0
-    reason: str | None = None
     is_told: bool = False
     seconds: float = 0.0
     stamp: FileStamp | None = None
-    given: str | None = None
     frames: tuple[str, ...] = ()
     is_known: bool = False
     probed_ns: int = 0
@@ -110,8 +101,8 @@ class FontSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
-    """A PDF page's own text layer, judged. text, markdown, blocks, words: as in ParsedText, boxes in page pixels.
+class Layer(ParsedText):
+    """A PDF page's own text layer, judged. Boxes are in page pixels.
 
     is_trustworthy: whether it may replace a reading. reason: a sentence that says why not; "" where it may.
     is_partial: what it holds may be taken, but the page shows more than that; it is not trustworthy then.
@@ -121,14 +112,10 @@ class Layer:
     is_visible: whether some of it can be seen on the page: then the page is not blank, whatever else is wrong.
     """
 
-    text: str
-    markdown: str
-    blocks: tuple[Block, ...]
     is_trustworthy: bool
     reason: str
     script: str | None
     is_visible: bool = False
-    words: tuple[Word, ...] = ()
     is_partial: bool = False
     parts: tuple[str, ...] = ()
     in_doubt: tuple[FontSample, ...] = ()
@@ -151,11 +138,6 @@ class PageFacts:
     rotation_deg: int = 0
     runner_up_deg: int | None = None
     missing: str = ""
-
-
-def facts_of(page: PageFacts) -> dict[str, Any]:
-    """Returns the facts of a page, to be handed on whole."""
-    return {name: getattr(page, name) for name in PageFacts.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

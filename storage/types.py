@@ -1,7 +1,7 @@
 """The records that go into the database. Plain data: storage knows no types of the other packages."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypedDict
 
 PAGE_STATUSES = (
@@ -37,24 +37,34 @@ class RunRecord:
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileRecord:
-    """One file as a run found it: its path and its content.
+def facts_of(value: object, kind: type) -> dict[str, Any]:
+    """Returns by name those fields of a value that this dataclass has too, to be handed on whole."""
+    return {its.name: getattr(value, its.name) for its in fields(kind)}
 
-    sha256: of the whole content; None where the file could not be read.
-    status: one of DOCUMENT_STATUSES. num_pages: pages or frames found. reason: why it is not "ok".
-    given: the path as it was named, which a row of an earlier version may use; None if unknown. stamp: stands for the
-    file's state, so that a later run knows it again without opening it; None where that is not certain.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileFacts:
+    """What is known of a file: its path and its content.
+
+    sha256: of the whole content; None where the file could not be read. status: one of DOCUMENT_STATUSES. num_pages:
+    pages or frames found, 0 unless status is "ok". reason: why it is not, or what of the file is left out. given: the
+    path as it was named, which a row of an earlier version may use; None if unknown.
     """
 
     path: str
-    sha256: str | None
     status: str
+    sha256: str | None = None
     size_bytes: int = 0
     kind: str | None = None
     num_pages: int = 0
     reason: str | None = None
     given: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRecord(FileFacts):
+    """One file as a run found it. stamp: stands for its state, which a later run knows again; None if uncertain."""
+
     stamp: str | None = None
 
 
@@ -138,10 +148,6 @@ class AttemptFacts:
     doubt: str | None = None
     packed_words: bytes | None = None
     timings: tuple[StageTiming, ...] = field(default=())
-
-    def facts(self) -> dict[str, Any]:
-        """Returns them by name, to be handed on whole."""
-        return {name: getattr(self, name) for name in AttemptFacts.__dataclass_fields__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Any
 from ocr.types import Finish, ParsedText
 from pipeline.timing import single
 from pipeline.types import EmbeddedPage, Layer, Page, PageResult, PageStatus, ReadyPage, RenderedPage
-from storage.types import PageError, StageTiming
+from storage.types import PageError, StageTiming, facts_of
 
 STATUS_OF_FINISH: dict[Finish, PageStatus] = {"eos": "ok", "loop": "repeated", "length": "truncated"}
 
@@ -54,7 +54,7 @@ def embedded_result(embedded: EmbeddedPage) -> PageResult:
 
 def layer_result(ready: ReadyPage, layer: Layer, timings: tuple[StageTiming, ...]) -> PageResult:
     """Returns a page's result with its text layer's text. timings: of all stages, those of failed readings too."""
-    parsed = ParsedText(text=layer.text, markdown=layer.markdown, blocks=layer.blocks, words=layer.words)
+    parsed = ParsedText(**facts_of(layer, ParsedText))
     return result_of(ready, parsed, "embedded", timings, source="layer")
 
 

@@ -25,7 +25,8 @@ from pipeline.documents.open_files import OpenDocuments
 from pipeline.documents.settings import MAX_GREY_PX, MAX_INK_PX, RenderSettings, TileSettings
 from pipeline.documents.videos.showing import take
 from pipeline.text_layer.extract.spans import read_text
-from pipeline.types import Page, PageFacts, RenderedPage, facts_of
+from pipeline.types import Page, PageFacts, RenderedPage
+from storage.types import facts_of
 
 # On a page so large that it is drawn with less, print of usual size cannot be seen.
 _LEAST_DPI = 60
@@ -164,7 +165,7 @@ def tile(image: PageImage, settings: TileSettings) -> RenderedPage:
         settings.words == "lines" and not settings.lines and not image.blank and image.frames is None
     )
     return RenderedPage(
-        **facts_of(image),
+        **facts_of(image, PageFacts),
         views=page_views,
         blank=image.blank,
         seconds={"render": image.render_s, "tile": time.perf_counter() - start},

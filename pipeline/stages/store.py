@@ -5,7 +5,7 @@ from dataclasses import replace
 from pipeline.types import InputFile, PageResult
 from storage.records.store import Store
 from storage.strings.text import storable
-from storage.types import FileRecord, PageRecord
+from storage.types import AttemptFacts, FileFacts, FileRecord, PageRecord, facts_of
 from storage.words import packed_for
 
 
@@ -27,18 +27,7 @@ def store_first(store: Store, run_id: int, settings_hash: str, first: PageResult
 
 def store_document(store: Store, run_id: int, document: InputFile, stamp: str | None = None) -> None:
     """Writes the record of an input file. stamp: what to know it by, as in FileRecord."""
-    record = FileRecord(
-        path=document.path,
-        sha256=document.sha256,
-        status=document.status,
-        size_bytes=document.size_bytes,
-        kind=document.kind,
-        num_pages=document.num_pages,
-        reason=document.reason,
-        given=document.given,
-        stamp=stamp,
-    )
-    store.record_file(run_id, record)
+    store.record_file(run_id, FileRecord(**facts_of(document, FileFacts), stamp=stamp))
 
 
 def page_record(result: PageResult, settings_hash: str) -> PageRecord:
@@ -52,7 +41,7 @@ def page_record(result: PageResult, settings_hash: str) -> PageRecord:
         markdown=None if parsed is None else parsed.markdown,
         blocks=() if parsed is None else parsed.blocks,
         words=() if parsed is None else parsed.words,
-        **result.facts(),
+        **facts_of(result, AttemptFacts),
     )
 
 

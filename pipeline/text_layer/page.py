@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ocr.orientation.detect import Angle, Orientation
+from ocr.types import ParsedText
 from pipeline.documents import orientation, pdf
 from pipeline.documents.damage import complaints, page_losses
 from pipeline.documents.open_files import OpenDocuments
@@ -29,6 +30,7 @@ from pipeline.text_layer.trust.verdict import (
     shows_any,
 )
 from pipeline.types import TAKEN_LAST, EmbeddedPage, Layer, Page, RenderedPage
+from storage.types import facts_of
 
 LOGGER = logging.getLogger("ocrbatch")
 
@@ -201,12 +203,9 @@ def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -
     structure = (find_links(page), find_tables(page, evidence.spans)) if is_taken else ()
     parsed, parts = as_parsed(evidence.spans, px_per_pt, _size_px(page, px_per_pt), *structure)
     return Layer(
-        text=parsed.text,
-        markdown=parsed.markdown,
+        **facts_of(parsed, ParsedText),
         parts=parts,
         in_doubt=in_doubt(evidence.spans, evidence.display, seen) if is_taken and seen is not None else (),
-        blocks=parsed.blocks,
-        words=parsed.words,
         is_trustworthy=not verdict.reason,
         is_partial=verdict.is_partial,
         reason=verdict.reason,
