@@ -7,7 +7,7 @@ between blocks, a table's row is one line, with tabs between its cells. Only hea
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import itemgetter
 from statistics import median
 from typing import TypeVar
@@ -16,6 +16,7 @@ import numpy as np
 
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
+from ocr.line_reader.line_features import weighted_median
 from ocr.line_reader.line_structure import Ints
 from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
@@ -108,12 +109,11 @@ def _parts(
     char_px = character_px(kept)
     reads = whole_lines(kept, char_px)
     level, rules, uprights = _levelled(reads, rules, uprights)
-    has_rules = rules and uprights  # in both directions, as few pages have
-    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights) if has_rules else []
-    cells = _cells_of(level, grids)
+    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
     boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules), *uprights]
-    rows = _rows(reads, level, cells, size_px, boxes)
-    size = _body_size(rows)
+    rows = _rows(reads, level, _grids_of(level, grids), size_px, boxes)
+    sizes = np.array([(row.line.size, len(row.line.text)) for row in rows])
+    size = weighted_median(*sizes.T) if rows else 0.0
     tables = _tables(rows, grids)
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
@@ -146,7 +146,7 @@ def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int
     printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
     named = groupby(range(len(rows)), key=lambda n: rows[n].table)
     candidates = [
-        *(((own[0], own[-1] + 1), grid) for own, grid in printed if own),
+        *(((own[0], own[-1] + 1), grid) for own, grid in printed if own and _is_one(own, rows, grid)),
         *_named([list(numbers) for at, numbers in named if at >= 0], rows),
         *_named(_listed(rows), rows),
     ]
@@ -156,6 +156,16 @@ def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int
         if table and is_free and (filled := _filled(table, rows[start:end])):
             found[start, end] = filled
     return found
+
+
+def _is_one(numbers: Sequence[int], rows: Sequence[_Row], grid: Table) -> bool:
+    """Returns whether a printed grid is one table: what the network sees as several has its columns in one place."""
+    starts: list[set[int]] = []
+    for at, own in groupby((rows[n] for n in numbers), key=lambda row: row.table):
+        ys = [row.level.base for row in own]
+        if at >= 0 and len(ys) > 1:
+            starts.append({c.column for c in grid if any(c.box[1] < y <= c.box[3] for y in ys)})
+    return all(a <= b or b <= a for a, b in pairwise(starts))
 
 
 def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
@@ -240,27 +250,21 @@ def _levelled(
     )
 
 
-def _cells_of(level: Sequence[ReadLine], grids: Sequence[Table]) -> Ints:
-    """Returns [N, 2] the number of the grid in which each line begins and of its cell there, -1 outside.
+def _grids_of(level: Sequence[ReadLine], grids: Sequence[Table]) -> Ints:
+    """Returns [N] the number of the grid in which each line begins, -1 outside.
 
     A grid around running text is a frame, and none here.
     """
-    cells = np.full((len(level), 2), -1)
+    found, first = np.full(len(level), -1), [read.words[0] if read.words else read.line for read in level]
     for number, grid in enumerate(grids):
-        for at, cell in enumerate(grid):
-            x0, top, x1, bottom = cell.box
+        for x0, top, x1, bottom in (cell.box for cell in grid):
             rows = (n for n, read in enumerate(level) if top < read.line.middle <= bottom)
-            own = [n for n in rows if x0 <= _start(level[n]) < x1]
-            cells[own] = number, at
+            own = [n for n in rows if x0 <= (first[n].left + first[n].right) / 2 < x1]
+            found[own] = number
             if sum(len(level[n].text) for n in own) > _LONGEST:
-                cells[cells[:, 0] == number] = -1
+                found[found == number] = -1
                 break
-    return cells
-
-
-def _start(read: ReadLine) -> float:
-    """Returns the middle of a line's first word."""
-    return (read.words[0].left + read.words[0].right) / 2 if read.words else float(read.line.left)
+    return found
 
 
 def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
@@ -351,7 +355,7 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
 def _rows(
     reads: Sequence[ReadLine],
     level: Sequence[ReadLine],
-    cells: Ints,
+    grids: Ints,
     size_px: tuple[float, float] | None,
     rules: Sequence[Box],
 ) -> list[_Row]:
@@ -369,7 +373,7 @@ def _rows(
                 block += 1
                 line = replace(line, block=block)
             flat = [level[number] for number in numbers]
-            grid = int(cells[numbers[0], 0])
+            grid = int(grids[numbers[0]])
             rows.append(_Row(own, flat, line, _line(flat, block), label, grid, table, places))
     return rows
 
@@ -402,13 +406,6 @@ def _is_apart(above: Line, below: Line) -> bool:
     narrower = min(above.x1 - above.x0, below.x1 - below.x0)
     pitch = (below.base - above.base) / max(above.size, below.size)
     return shared < _ONE_COLUMN * narrower or not 0 < pitch < _BREAK_GAP
-
-
-def _body_size(rows: Sequence[_Row]) -> float:
-    """Returns the type size of most of the page's text; 0 for a page without any."""
-    sizes = sorted((row.line.size, len(row.line.text)) for row in rows)
-    ends = [*accumulate(length for _, length in sizes)]
-    return next((size for (size, _), end in zip(sizes, ends, strict=True) if 2 * end >= ends[-1]), 0.0)
 
 
 def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:

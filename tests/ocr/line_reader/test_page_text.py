@@ -1,11 +1,15 @@
 """The text of a page's lines: rows, paragraphs, headings, tables, and what is no text."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
+import pytest
 
 from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
 from ocr.line_reader.page_text import page_text
+from ocr.line_reader.reading_order import Unit
 from ocr.paragraphs.line_tables import Rule
 from ocr.types import ParsedText, Word
 
@@ -137,6 +141,33 @@ def test_a_form_of_boxes_is_read_box_by_box() -> None:
     page = page_text([*lines[::-1], below], rules=rules, uprights=uprights)
     assert page.text.split() == " ".join([*(" ".join(its) for its in filled.values()), below.text]).split()
     assert [block.label for block in page.blocks] == ["table", "text"]
+
+
+def test_two_tables_whose_rules_meet_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network sees two; one between rules that it takes for two has its columns in one place."""
+    upper = [["Ship", "Home port"], ["Ada", "Husum"], ["Lotte", "Emden"], ["Marie", "Kiel"]]
+    lower = [["Day", "Crew", "Price"], ["1 May", "3", "1,40"], ["2 May", "4", "2,40"], ["3 May", "7", "3,40"]]
+
+    def units(reads: Sequence[ReadLine], *_: object, **__: object) -> Iterator[Unit]:
+        for top, foot in ((0, 210), (210, 500)):
+            own = [read for read in reads if top < read.line.middle < foot]
+            rows = [list(row) for _, row in groupby(own, key=lambda read: read.line.middle)]
+            yield Unit(
+                "table cell", rows, [[(n, at) for at in range(len(row))] for n, row in enumerate(rows)]
+            )
+
+    monkeypatch.setattr("ocr.line_reader.page_text.in_reading_order", units)
+    rows = [*((row, 350) for row in upper), *((row, 250) for row in lower)]
+    lines = [boxed(t, 60 + w * x, 100 + 30 * y) for y, (row, w) in enumerate(rows) for x, t in enumerate(row)]
+    rules = [Rule(x0=50, x1=740, y=78.0 + 30 * n) for n in range(9)]
+    for middle, found in ((198.0, [upper, lower]), (78.0, [[*upper, *lower]])):
+        uprights = [
+            *((x, 78.0, x + 3, middle) for x in (50.0, 400.0, 740.0)),
+            *((x, middle, x + 3, 318.0) for x in (50.0, 300.0, 540.0, 740.0)),
+        ]
+        page = page_text(lines, rules=rules, uprights=uprights)
+        assert page.text.split() == " ".join(" ".join(row) for rows in found for row in rows).split()
+        assert [block.label for block in page.blocks] == ["table"] * len(found)
 
 
 def test_a_frame_parted_by_a_rule_keeps_its_lines() -> None:
