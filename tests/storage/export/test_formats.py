@@ -10,6 +10,7 @@ from storage.database import open_for_reading
 from storage.export.formats import FORMATS, export
 from storage.records.store import Store
 from storage.types import PageError
+from tests.storage.export.test_export_files import written
 from tests.storage.sample_records import SHA_A, SHA_B, a_file, a_page, new_run
 
 
@@ -23,13 +24,6 @@ def filled(path: Path) -> Path:
         store.record_page(run_id, a_page("", 2, status="blank"))
         store.record_page(run_id, a_page("cut", 0, status="truncated", sha256=SHA_B))
     return path
-
-
-def written(path: Path, format_name: str) -> str:
-    stream = io.StringIO()
-    with open_for_reading(str(path)) as db:
-        assert export(db, FORMATS[format_name], stream) == 4
-    return stream.getvalue()
 
 
 def test_jsonl_is_one_object_a_line(filled: Path) -> None:
