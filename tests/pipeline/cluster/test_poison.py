@@ -47,12 +47,7 @@ def test_a_page_that_kills_its_workers_is_set_aside(tmp_path: Path) -> None:
             "reader": "page",
             "text_layer": "ignore",
         }
-        sets = [
-            *READS_WORDS,
-            "dtype=float32",
-            "encoder.dtype=float32",
-            "ladder.rungs=[]",
-        ]
+        sets = [*READS_WORDS, "dtype=float32", "encoder.dtype=float32", "ladder.rungs=[]"]
         return load(None, sets, [("test", values)])
 
     runner.run(config("alone"), Silent(), Stop())

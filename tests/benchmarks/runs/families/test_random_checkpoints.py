@@ -34,16 +34,7 @@ def test_a_run_reads_with_one(
     main()
     assert json.loads(Path(out).read_text())["parameters"] > 0
     bench = ["bench", "pipeline", str(SAMPLES / "report.pdf"), "--model", model, "--num-pages", "2"]
-    bench += [
-        "--output-tokens",
-        "5",
-        "--device",
-        "cpu",
-        "--output-json",
-        out,
-        "--set",
-        "store.doubtful_below=0",
-    ]
+    bench += f"--output-tokens 5 --device cpu --output-json {out} --set store.doubtful_below=0".split()
     assert ocrbatch([*bench, "--set", "render.workers=1", "--set", setting]) == 0
     found = json.loads(Path(out).read_text())
     assert found["statuses"] == {"truncated": 2}

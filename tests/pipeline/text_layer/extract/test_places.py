@@ -61,7 +61,6 @@ def test_notes_typed_onto_a_page() -> None:
 
 
 SIZE = 11.0
-FONT = pymupdf.Font("tiro")
 
 
 def words(*parts: tuple[str, str], before: bool = True, font: str = "tiro", apart: float = 0.0) -> str:
