@@ -10,8 +10,7 @@ from ocr.line_reader.faint_print import are_faint, darkened, darkness_between
 from ocr.line_reader.found_lines import Box, ReadLine, TextLine, shared
 from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
-from ocr.line_reader.line_confidence import rated
-from ocr.line_reader.line_signals import line_signals
+from ocr.line_reader.line_confidence import line_signals, rated
 from ocr.line_reader.missed_lines import with_missed
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import lines_of_text, page_text

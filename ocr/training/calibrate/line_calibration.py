@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from ocr.line_reader.line_confidence import block_features, page_features
-from ocr.line_reader.line_signals import line_signals
+from ocr.line_reader.line_confidence import block_features, line_signals, page_features
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.calibrate.reliability import (

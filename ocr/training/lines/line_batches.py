@@ -129,12 +129,8 @@ def normalised_lines(images: Tensor, widths: Tensor) -> Tensor:
 
     images: [N, H, W] darkness. widths: [N].
     """
-    return torch.cat(
-        [
-            _normalised(*part)
-            for part in zip(torch.split(images, _AT_ONCE), torch.split(widths, _AT_ONCE), strict=True)
-        ]
-    )
+    parts = zip(torch.split(images, _AT_ONCE), torch.split(widths, _AT_ONCE), strict=True)
+    return torch.cat([_normalised(*part) for part in parts])
 
 
 def _normalised(images: Tensor, widths: Tensor) -> Tensor:

@@ -20,17 +20,7 @@ from ocr.training.lines.scan_pages import Scans
 Batch = TypeVar("Batch")
 
 
-def parser(
-    name: str,
-    about: str | None,
-    *,
-    pages: int,
-    held: int,
-    uses: float,
-    rate: float,
-    real: float,
-    scans: float,
-) -> argparse.ArgumentParser:
+def parser(name: str, about: str | None, **defaults: float) -> argparse.ArgumentParser:
     """Returns the options that both trainings have, with the defaults given."""
     made = argparse.ArgumentParser(prog=f"python -m ocr.training.lines.{name}", description=about)
     made.add_argument("--data", type=Path, required=True, help="what ocr.training.corpus made")
@@ -40,18 +30,19 @@ def parser(
         "--weights", type=Path, help="folder of weights to start from, such as an earlier --out"
     )
     made.add_argument("--workers", type=int, default=14, help="processes that draw pages")
-    made.add_argument("--pages", type=int, default=pages, help="pages a batch")
-    made.add_argument("--held", type=int, default=held, metavar="BATCHES", help="that pages are chosen from")
-    made.add_argument("--uses", type=float, default=uses, help="how often each page is used on average")
-    made.add_argument("--rate", type=float, default=rate, help="learning rate")
-    made.add_argument("--real", type=float, default=real, help="share of pages from documents")
-    made.add_argument("--scans", type=float, default=scans, help="share of real scans, where there are some")
+    made.add_argument("--pages", type=int, help="pages a batch")
+    made.add_argument("--held", type=int, metavar="BATCHES", help="that pages are chosen from")
+    made.add_argument("--uses", type=float, help="how often each page is used on average")
+    made.add_argument("--rate", type=float, help="learning rate")
+    made.add_argument("--real", type=float, help="share of pages from documents")
+    made.add_argument("--scans", type=float, help="share of real scans, where there are some")
     made.add_argument("--tell", type=int, default=200, metavar="STEPS", help="how often losses are told")
     made.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     made.add_argument(
         "--seed", type=int, default=0, help="another for each run that goes on: each draws other pages"
     )
     made.add_argument("--steps", type=int, default=0, help="stop after so many steps (0: by the clock)")
+    made.set_defaults(**defaults)
     return made
 
 

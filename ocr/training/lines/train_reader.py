@@ -11,6 +11,7 @@ import random
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -69,23 +70,10 @@ def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def error_rate(net: nn.Module, batch: LineBatch, device: torch.device, strength: float) -> float:
-    """Returns edits per character of a batch's lines, cut as a finder would. net: in evaluation mode."""
-    pairs = [pair for pair in _readings(net, batch, device, strength) if pair[1]]
-    return sum(map(Levenshtein.distance, *zip(*pairs, strict=True))) / sum(len(label) for _, label in pairs)
-
-
-@torch.no_grad()
-def invented(net: nn.Module, batch: LineBatch, device: torch.device, strength: float) -> float:
-    """Returns how many characters are read in a line without text, on average. net: in evaluation mode."""
-    found = [len(read) for read, label in _readings(net, batch, device, strength) if not label]
-    return sum(found) / max(1, len(found))
-
-
-def _readings(
+def readings(
     net: nn.Module, batch: LineBatch, device: torch.device, strength: float
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """Yields what is read in each line, and its label."""
+    """Yields what is read in each line, cut as a finder would, and its label. net: in evaluation mode."""
     for lines in cut_lines(batch, device, strength):
         log_probs, frames = read_frames(net, lines.images, lines.widths)
         best = log_probs.argmax(-1).cpu()
@@ -154,10 +142,13 @@ class ReaderTraining(LineTraining[LineBatch]):
         with torch.backends.cudnn.flags(enabled=False):
             for kind, batches in held_out.items():
                 for strength in _CHECKED:
-                    rates = [error_rate(self.mean.net, batch, self.device, strength) for batch in batches]
-                    told.append(f"{kind}wear {strength:g}: {sum(rates) / len(rates):.2%} wrong")
-                made = [invented(self.mean.net, batch, self.device, 0.0) for batch in batches]
-                told.append(f"{kind}{sum(made) / len(made):.2f} characters in a line without text")
+                    each = (readings(self.mean.net, batch, self.device, strength) for batch in batches)
+                    read = list(chain.from_iterable(each))
+                    wrong = sum(Levenshtein.distance(*pair) for pair in read if pair[1])
+                    share = wrong / sum(len(label) for _, label in read)
+                    made = [len(text) for text, label in read if not label]
+                    told.append(f"{kind}wear {strength:g}: {share:.2%} wrong")
+                    told.append(f"{sum(made) / max(1, len(made)):.2f} characters in a line without text")
         return ", ".join(told)
 
     def save(self) -> None:

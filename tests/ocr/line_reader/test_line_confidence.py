@@ -1,4 +1,4 @@
-"""What calls for doubt lowers a confidence, and without a calibration it is the characters' probability."""
+"""What calls for doubt in a page's lines lowers its confidence: that of its characters, without a calibration."""
 
 from dataclasses import replace
 
@@ -7,13 +7,30 @@ import pytest
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
 from ocr.line_reader.language import StrangeLine
-from ocr.line_reader.line_confidence import block_features, page_features, rated
-from ocr.line_reader.line_signals import LineSignals
+from ocr.line_reader.line_confidence import LineSignals, block_features, line_signals, page_features, rated
 from ocr.transcript.confidence import Calibration, Curve
 from ocr.types import Block, ParsedText
 
 SURE = LineSignals(mean=1.0, low=1.0, doubted=0.0, num_chars=500, num_lines=20, num_left_out=0)
+NOWHERE = TextLine(left=0, right=1, baseline=np.zeros(1, np.float32), size=10.0)
 TEXT = ParsedText(text="a\n\nb", markdown="a\n\nb", blocks=(Block(label="text", text="a", confidence=0.9),))
+
+
+def read(num_chars: int, confidence: float) -> ReadLine:
+    return ReadLine(line=NOWHERE, text="x" * num_chars, confidence=confidence)
+
+
+def test_signals_count_characters_not_lines() -> None:
+    signals = line_signals([read(80, 0.9), read(5, 0.3), read(15, 0.7)], num_left_out=2)
+    assert signals.mean == pytest.approx(0.84)
+    assert signals.low == 0.7
+    assert signals.doubted == pytest.approx(0.2)
+    assert (signals.num_chars, signals.num_lines, signals.num_left_out) == (100, 3, 2)
+
+
+def test_a_page_without_lines_has_no_signals() -> None:
+    expected = LineSignals(mean=0.0, low=0.0, doubted=0.0, num_chars=0, num_lines=0, num_left_out=0)
+    assert line_signals([]) == expected
 
 
 @pytest.mark.parametrize("change", [{"mean": 0.9}, {"low": 0.5}, {"doubted": 0.2}, {"num_left_out": 4}])
