@@ -36,6 +36,7 @@ _Filled = tuple[str, str, list[Word]]  # a table's text, its markdown and its wo
 
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
+_OTHER = 1.08  # how much larger type of another block is that nothing else parts from the one above
 # What the network calls lines that are no running text, and what a block of them is called.
 _LABELS = {
     "title": "title", "heading 1": "sub_title", "heading 2": "sub_title", "heading 3": "sub_title",
@@ -369,7 +370,7 @@ def _rows(
         for own, places in zip(unit.rows, unit.cells, strict=True):
             numbers = [number_of[id(read)] for read in own]
             line = _line(own, block)
-            if rows and _is_apart(rows[-1].line, line):
+            if rows and _is_apart(rows[-1].line, line, is_other=own is unit.rows[0]):
                 block += 1
                 line = replace(line, block=block)
             flat = [level[number] for number in numbers]
@@ -401,11 +402,13 @@ def _parts_of(cell: ReadLine, gap: float = PART_GAP, aligned: Sequence[float] = 
     return parts or ((float(cell.line.left), float(cell.line.right)),)
 
 
-def _is_apart(above: Line, below: Line) -> bool:
+def _is_apart(above: Line, below: Line, *, is_other: bool) -> bool:
+    """Returns whether a block ends between lines. is_other: the network says so: it does if their sizes differ, too."""
     shared = min(above.x1, below.x1) - max(above.x0, below.x0)
     narrower = min(above.x1 - above.x0, below.x1 - below.x0)
-    pitch = (below.base - above.base) / max(above.size, below.size)
-    return shared < _ONE_COLUMN * narrower or not 0 < pitch < _BREAK_GAP
+    small, large = sorted((above.size, below.size))
+    is_close = 0 < below.base - above.base < _BREAK_GAP * large
+    return shared < _ONE_COLUMN * narrower or not is_close or (is_other and large > _OTHER * small)
 
 
 def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:

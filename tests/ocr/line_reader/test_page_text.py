@@ -42,6 +42,22 @@ def test_larger_type_is_a_heading_marked_in_markdown_alone() -> None:
     assert page.markdown.startswith("# The title\n\nbody")
 
 
+def test_a_line_a_little_larger_than_those_below_it_is_a_block_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the bold subject of a letter, where the network says so and no room is left below it."""
+
+    def units(reads: Sequence[ReadLine], *_: object, **__: object) -> list[Unit]:
+        rows = [[read] for read in reads]
+        return [Unit("text", own, [[(-1, -1)] for _ in own]) for own in (rows[:1], rows[1:])]
+
+    monkeypatch.setattr("ocr.line_reader.page_text.in_reading_order", units)
+    for size, count in ((22.0, 2), (20.5, 1)):
+        subject = read("Your order no. 4471", 50, 270, 100, size=size)
+        page = page_text([subject, read("Dear Mr. Price,", 50, 220, 130), read("Lower Marsh", 50, 200, 158)])
+        assert len(page.blocks) == count
+
+
 def test_a_table_is_one_block_with_a_line_a_row() -> None:
     cells = [read(f"{x}.{y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y) for x in range(3) for y in range(4)]
     page = page_text(cells)
