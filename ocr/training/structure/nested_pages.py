@@ -8,7 +8,7 @@ from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.genres import Form
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.page_parts import NAMED, moved, part, shifted, single
-from ocr.training.structure.placed_lines import MOST, LinePage, frame, next_block, put_line
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, next_block, put_line, width_of
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _BAR_SHARE = 0.15  # of the bands, under a row of names
@@ -94,7 +94,11 @@ def spreads(rng: random.Random, source: PageSource) -> LinePage:
                 middle = (left + right) / 2 - 0.25 * size * len(words)
                 edge = left if number == 0 else right - 0.55 * size * len(page_number)
                 parts = [("page header", words, middle), ("page number", page_number, edge)]
-                for role, text, x in parts[rng.choice([0, 0, 1]) if own is head else 1 :]:
+                parts = parts[rng.choice([0, 0, 1]) if own is head else 1 :]
+                if rng.random() < 0.4:  # both in one line, at the outer edge
+                    words = f"{words} {page_number}" if number else f"{page_number} {words}"
+                    parts = [("page header", words, right - width_of(words) * size if number else left)]
+                for role, text, x in parts:
                     at = (number * width + x, (number + 1) * width, base)
                     put_line(own, text, at, size, Place(block, ROLES.index(role)))
                 own.sort(key=lambda line: line.x0)
@@ -175,9 +179,8 @@ def articles(rng: random.Random, source: PageSource) -> LinePage:
 def noted(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a page of text with notes beside it, read after it; many begin level with a line."""
     width, size = rng.uniform(300, 460), rng.uniform(7.0, 11.0)
-    name = rng.choice(["book", "book", "mixed"])
     form = Form(
-        genre=NAMED[name],
+        genre=NAMED[rng.choice(["book", "book", "mixed"])],
         width_pt=width, height_pt=width * rng.uniform(0.2, 1.5), size_pt=size, columns=1, fill=1.0, furniture=False,
     )  # fmt: skip
     page, small = single(rng, source, form), size * rng.uniform(0.7, 1.0)

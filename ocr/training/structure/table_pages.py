@@ -249,9 +249,8 @@ def _over_columns(rng: random.Random, rows: list[list[str]], phrase: Callable[[i
     first = rng.randint(0, count - 2)
     end = rng.randint(first + 2, count)
     over = [phrase(2), *[_GOES_ON] * (end - first - 1)]
-    rows.insert(
-        0, [*[""] * first, *over, *(phrase(1) if rng.random() < 0.5 else "" for _ in range(end, count))]
-    )
+    after = [phrase(1) if rng.random() < 0.5 else "" for _ in range(end, count)]
+    rows.insert(0, [*[""] * first, *over, *after])
     return 1
 
 
