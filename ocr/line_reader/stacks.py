@@ -1,6 +1,5 @@
 """Pages and line images of any size as stacks of few sizes, in bytes: what networks on a GPU take, from any process."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ Axis = tuple[int, int]
 # White, and how many steps darker ink is: line images reach from -0.3 to 1.3.
 WHITE = {FIND: 0, LINE: 47}
 INK = {FIND: 255, LINE: 156}
-WIDTHS = (128, 256, 384, 512, 768, 1024, 1280, 1536, MAX_WIDTH_PX)
+WIDTHS = (128, 256, 512, 1024, MAX_WIDTH_PX)
 # A stack is not divided: so many images of it are a part of the largest batch.
 MOST_IMAGES = {FIND: 4, LINE: 32}
 
@@ -122,9 +121,10 @@ def axis_of(path: str, height: int, width: int) -> Axis:
 
 
 def _class_of(side: int) -> int:
-    """Returns a page's side with its padding: eight classes from a power of two to the next, few for parts of pages."""
-    # Parts have all sizes, and each class is launched by itself and has graphs of its own: padding costs a GPU less.
-    return _up(side, 1 << math.floor(math.log2(side)) - 3 if side > 512 else 128)
+    """Returns a page's side with its padding: a power of two up to 1,024, four classes from there to each next one."""
+    # Parts have all sizes, and what a GPU sees for the first time takes it as long as a hundred of what it knows.
+    bits = (side - 1).bit_length()
+    return _up(side, 1 << bits - 3) if side > 1024 else max(128, 1 << bits)
 
 
 def _up(size: int, step: int) -> int:

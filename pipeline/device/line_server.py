@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,11 @@ from pipeline.device.startup.loading import choose_device
 from pipeline.device.threads.streams import gpu_name, share_cpus, try_device
 
 LOGGER = logging.getLogger("ocrbatch")
+# A graph of these networks is captured and tried in some 50 ms, and spares 3 to 5 each time: after so many batches,
+# with the median of so many trials.
+_CAPTURE_AFTER, _REPEATS = 4, 3
 # The most of its time that a server captures graphs, as nobody is served meanwhile; how often it looks for due ones.
-_CAPTURING_SHARE, _CAPTURING_S = 0.1, 0.5
+_CAPTURING_SHARE, _CAPTURING_S = 0.3, 0.2
 
 
 def serve(
@@ -68,6 +71,7 @@ def _loaded(
     share_cpus(device, 1)
     try_device(device)
     lines = LinePaths(folder, device)
+    settings = replace(settings, capture_after=_CAPTURE_AFTER, repeats=_REPEATS)
     graphs = RunGraphs(lines.paths, settings, device, lines.num_bytes, lines.usual_axes)
     graphs.warm_up()
     return graphs, GraphNetworks(lines, graphs.run), device

@@ -86,7 +86,8 @@ class RunGraphs:
     ) -> None:
         self._usual_axes, self.num_ranks = usual_axes, 1 + len(others)
         # A batch that one interpreter launches on every device costs as many times what a graph would save.
-        self._settings = replace(settings, capture_after=max(1, CAPTURE_AFTER // self.num_ranks))
+        after = settings.capture_after or max(1, CAPTURE_AFTER // self.num_ranks)
+        self._settings = replace(settings, capture_after=after)
         if num_bytes <= _SMALL_BYTES:
             self._settings = replace(self._settings, due_tokens=sys.maxsize)
         self._num_batches = 0

@@ -68,15 +68,16 @@ def test_stacks_hold_every_image_once_in_bytes() -> None:
     images = line_images([30, 128, 129, 2000, *[300] * (MOST_IMAGES[LINE] + 1)])
     stacks = list(stacked(LINE, images))
     assert sorted(member for stack in stacks for member in stack.members) == list(range(len(images)))
-    assert {stack.axis for stack in stacks} == {(HEIGHT_PX, width) for width in (128, 256, 2048, 384)}
+    assert {stack.axis for stack in stacks} == {(HEIGHT_PX, width) for width in (128, 256, 2048, 512)}
     assert max(len(stack.pixels) for stack in stacks) == MOST_IMAGES[LINE]
     first = stacks[0]
     assert first.sizes.tolist() == [[HEIGHT_PX, 30], [HEIGHT_PX, 128]]
     assert (first.pixels[0, :, 30:] == WHITE[LINE]).all()
-    assert [axis_of(FIND, *size) for size in ((1174, 830), (587, 415), (36, 26))] == [
-        (1280, 832),
-        (640, 512),
+    assert [axis_of(FIND, *size) for size in ((1174, 830), (587, 415), (36, 26), (2049, 1537))] == [
+        (1280, 1024),
+        (1024, 512),
         (128, 128),
+        (2560, 1792),
     ]
 
 
@@ -92,6 +93,16 @@ def test_texts_are_those_of_onnx_runtime_wherever_networks_run(device: str) -> N
             if line.text == other.text
         ]
         assert max(apart) < 0.02
+
+
+def test_networks_see_few_numbers_of_images_and_give_back_those_asked_for() -> None:
+    find, _ = LinePaths(FOLDER, CPU).paths
+    seen: list[int] = []
+    find._net.register_forward_pre_hook(lambda _, inputs: seen.append(len(inputs[0])))
+    for number in range(1, 18):
+        found = find.forward(find.collate(find.examples((128, 128), number * 1024), CPU))
+        assert [len(output) for output in found.values()] == [number]
+    assert seen == [1, *[4] * 3, *[16] * 12, 64]
 
 
 def test_images_are_read_as_each_by_itself() -> None:
