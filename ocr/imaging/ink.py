@@ -25,6 +25,9 @@ _SAMPLE = 8
 _LEAST_OF_NINE = 3
 # Longer than any stroke of a letter, as a share of the page's width, and on small pages.
 _RULE_SHARE, _MIN_RULE_PX = 1 / 24, 40
+# How much darker than the paper a thin rule is in the mean of the two rows of pixels over which it lies, at least, and
+# how many times as dark as the rows around; over so many pixels others cross it; it is so many times as long as others.
+_FAINT_RULE, _THIN, _CROSSING_PX, _FAINT_LENGTH = 18, 2, 3, 2
 # Pictures are searched for in the page reduced by this factor, over this radius: more than a line of text is high.
 _PICTURE_FACTOR, _PICTURE_RADIUS_PX = 4, 12
 # An area this dense holds no text: bold print covers less than half of its area.
@@ -46,8 +49,11 @@ class Ink:
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
-    ink = _without_specks(contrast_and_print(grey, PAGE_INK)[1])
-    level, upright = long_runs(ink, max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1])))
+    contrast, ink = contrast_and_print(grey, PAGE_INK)
+    ink, length_px = _without_specks(ink), max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
+    level, upright = long_runs(ink, length_px)
+    level |= long_runs(_thin(contrast), _FAINT_LENGTH * length_px)[0]
+    upright |= long_runs(_thin(np.ascontiguousarray(contrast.T)), _FAINT_LENGTH * length_px)[0].T
     pictures = _dense(ink)
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
@@ -104,6 +110,16 @@ def _without_specks(ink: Mask) -> Mask:
     near = near[:-2] + near[1:-1] + near[2:]
     kept: Mask = ink & (near >= _LEAST_OF_NINE)
     return kept
+
+
+def _thin(contrast: UInt8Array) -> Mask:
+    """Returns where marks are one or two rows high, however light, as rules of tables are; also where others cross."""
+    rows = np.pad(contrast, ((1, 2), (0, 0)))
+    both = rows[1:-2] // 2 + rows[2:-1] // 2  # a row and the one below it
+    thin = (both > _FAINT_RULE) & (both // _THIN > np.maximum(rows[:-3], rows[3:]))
+    thin[1:] |= thin[:-1].copy()
+    near = Image.fromarray(thin.view(np.uint8) * np.uint8(255)).filter(ImageFilter.BoxBlur((_CROSSING_PX, 0)))
+    return np.asarray(near) > 127
 
 
 def long_runs(ink: Mask, length_px: int) -> tuple[Mask, Mask]:

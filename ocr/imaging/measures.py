@@ -11,9 +11,6 @@ NOISE_LEVELS = 12  # up to this is grain and JPEG noise; with less, clean scans 
 PRINT_LEVELS = 24  # print that differs less from its paper is not legible; with more, faded receipts are lost
 DARK_LEVELS = 40  # so much darker than the poorest paper is no shadow of a fold or of a scanner's lid
 
-# Pixels.
-MIN_X_HEIGHT_PX = 3  # lower runs of rows are no letters: 4 pt at 150 dpi has 4
-
 # Type sizes: from the descenders' foot to the ascenders' top, which is where boxes end.
 ASCENT, DESCENT = 0.77, 0.23
 ONE_ROW = 0.5  # baselines nearer than this are of one row; those of lines are 1 apart at least
@@ -40,24 +37,3 @@ class InkLimits:
 PAGE_INK = InkLimits(blur_cells=3, share=0.25, percentile=90, step=1, num_samples=100_000)
 # Of pages at a smaller size. The network that tells which way up a page is was trained on pieces made with these.
 ORIENTATION_INK = InkLimits(blur_cells=2, share=0.3, percentile=95, step=2, num_samples=20_000)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LetterRows:
-    """How a line of text looks in an upright strip a few letters wide: a run of rows with much ink.
-
-    reach_px: how far up and down the fullest row is searched for: over a line's pitch, so that an empty row has none.
-    dense: the share of the fullest row's ink from which a row is one of small letters; ascenders' rows have less.
-    least: the share of the strip's width that must have ink at all.
-    min_px, max_px: the x-height.
-    """
-
-    reach_px: int
-    dense: float
-    least: float
-    min_px: int = MIN_X_HEIGHT_PX
-    max_px: int = 64
-
-
-# Of pages at a smaller size, coarser and several times faster; again those that the network was trained with.
-ORIENTATION_ROWS = LetterRows(reach_px=15, dense=0.4, least=0.05)

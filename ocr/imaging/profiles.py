@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocr.imaging.measures import LetterRows
-
 Mask = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
+# Rows of small letters have so much of the ink of the fullest row this far up or down, over a line's pitch, as
+# ascenders' rows have less; of a strip's width so much; and are so many: 4 pt at 150 dpi has 4. The network that tells
+# which way up a page is was trained with these.
+REACH_PX, _DENSE, _LEAST, _X_HEIGHTS_PX = 15, 0.4, 0.05, (3, 64)
 
 
 def runs(flags: Mask) -> tuple[Ints, ...]:
@@ -43,17 +45,17 @@ def doubling(length: int) -> list[int]:
     return steps
 
 
-def letter_rows(counts_HS: npt.NDArray[Any], strip_px: int, usual: LetterRows) -> tuple[Ints, Ints, Ints]:
+def letter_rows(counts_HS: npt.NDArray[Any], strip_px: int) -> tuple[Ints, Ints, Ints]:
     """Returns strip, top and bottom of each run of rows that small letters fill, strip by strip, from top to bottom.
 
     counts_HS: how many pixels of each row have ink, for each of S upright strips of about strip_px.
     """
     padded = np.pad(counts_HS.astype(np.float32), ((1, 1), (0, 0)), mode="edge")
     smooth: Floats = ((padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4).astype(np.float32, copy=False)
-    most = _highest_near(smooth, usual.reach_px)
-    dense = (smooth > usual.dense * most) & (smooth >= usual.least * strip_px)
+    most = _highest_near(smooth, REACH_PX)
+    dense = (smooth > _DENSE * most) & (smooth >= _LEAST * strip_px)
     strip, top, bottom = runs(np.ascontiguousarray(dense.T))
-    fits = (bottom - top >= usual.min_px) & (bottom - top <= usual.max_px)
+    fits = (bottom - top >= _X_HEIGHTS_PX[0]) & (bottom - top <= _X_HEIGHTS_PX[1])
     return strip[fits], top[fits], bottom[fits]
 
 

@@ -2,7 +2,7 @@
 
 The page is examined in upright strips a few letters wide. In a strip a line of text is a run of rows with much
 ink, as high as its small letters (as in ocr.layout.letter_sizes, but coarser and several times faster). Its settings
-are ORIENTATION_INK and ORIENTATION_ROWS of ocr.imaging.measures.
+are ORIENTATION_INK of ocr.imaging.measures, and those of letter_rows.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.imaging.ink import contrast_and_print
-from ocr.imaging.measures import ORIENTATION_INK, ORIENTATION_ROWS
+from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.planes import picture_of
-from ocr.imaging.profiles import Floats, Ints, Mask, letter_rows
+from ocr.imaging.profiles import REACH_PX, Floats, Ints, Mask, letter_rows
 
 # The height and width of a piece in pixels; small letters are LETTER_PX high.
 PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
@@ -68,12 +68,12 @@ def find_places(ink: Mask) -> Places:
     """Returns the places of possible pieces of level lines. ink: [H, W] bool."""
     height, width = ink.shape
     num_strips = width // _STRIP_PX
-    if not num_strips or height < 2 * ORIENTATION_ROWS.reach_px:
+    if not num_strips or height < 2 * REACH_PX:
         return Places(*np.zeros((4, 0), dtype=np.int64))
     left = (width - num_strips * _STRIP_PX) // 2
     strips = ink[:, left : left + num_strips * _STRIP_PX].reshape(height, num_strips, _STRIP_PX)
     counts = np.einsum("hsk->hs", strips.view(np.uint8))  # sums, as sum() finds them in three times the time
-    strip, top, bottom = letter_rows(counts, _STRIP_PX, ORIENTATION_ROWS)
+    strip, top, bottom = letter_rows(counts, _STRIP_PX)
     x = left + strip * _STRIP_PX + _STRIP_PX // 2
     return Places(x, top, bottom, _num_beside(strip, top, bottom, (height, num_strips)))
 

@@ -41,6 +41,16 @@ def test_what_shines_through_is_no_print() -> None:
     assert not (ink.text | ink.pictures | ink.level | ink.upright)[10:14].any()
 
 
+def test_light_rules_of_a_table_are_seen_where_others_cross_them_and_letters_are_none() -> None:
+    table = page()
+    table[[90, 91, 230, 231], 20:380] = 215  # each as light as half a pixel of black
+    table[80:240, [110, 200, 290]] = 100
+    ink = find_ink(Image.fromarray(table))
+    assert ink.level[[90, 230], 20:380].all() or ink.level[[91, 231], 20:380].all()
+    assert ink.level.any(1).sum() <= 4
+    assert ink.upright[82:238, [110, 200, 290]].all()
+
+
 def test_paper_alone_has_no_print() -> None:
     blank = np.full((100, 100), 230, np.uint8)
     assert not print_in(contrast_of(Image.fromarray(blank), ORIENTATION_INK), ORIENTATION_INK).any()
