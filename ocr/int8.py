@@ -24,7 +24,7 @@ def is_quantised(key: str, tensor: Tensor) -> bool:
     return tensor.ndim >= 2 and not key.endswith(_SENSITIVE)
 
 
-def quantise(tensor: Tensor, wide: float = 1) -> tuple[Tensor, Tensor]:
+def quantise(tensor: Tensor, wide: int = 1) -> tuple[Tensor, Tensor]:
     """Returns int8 values of the tensor's shape and float16 scales [rows]; symmetric, -127..127.
 
     wide: how many times as wide as need be the steps are: fewer are smaller once deflated. Odd, as values that
@@ -58,7 +58,7 @@ def inflated(stream: Tensor, shape: tuple[int, ...]) -> Tensor:
         raise ValueError(f"no stream of int8 values for {list(shape)}: {error}") from error
 
 
-def stored(key: str, tensor: Tensor, wide: float = 1) -> Iterator[tuple[str, Tensor]]:
+def stored(key: str, tensor: Tensor, wide: int = 1) -> Iterator[tuple[str, Tensor]]:
     """Yields what a file holds for a tensor that is quantised: two tensors by their names, on the host.
 
     wide: as in quantise.
@@ -82,12 +82,11 @@ def restored(key: str, shape: tuple[int, ...], tensors: Mapping[str, Tensor]) ->
 def fill(net: nn.Module, file: Path) -> None:
     """Fills a network with the weights in a file, whether stored in eight bits, in float16 or in float32.
 
-    Ranges in it are left out. Raises: ValueError, KeyError, RuntimeError where its tensors are not the network's.
+    Raises: ValueError, KeyError, RuntimeError where the file's tensors are not the network's.
     """
     shapes = {name: tuple(tensor.shape) for name, tensor in net.state_dict().items()}
     with safe_open(file, framework="pt") as opened:
-        kept = [name for name in opened.keys() if not name.endswith(".range")]  # noqa: SIM118 (it is no mapping)
-        tensors = {name: opened.get_tensor(name) for name in kept}
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (it is no mapping)
     scales = {name + SCALE_SUFFIX for name in shapes}
     unknown = {name: tensor for name, tensor in tensors.items() if name not in shapes and name not in scales}
     net.load_state_dict(unknown | {n: restored(n, s, tensors) for n, s in shapes.items() if n in tensors})

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-_WIDTHS = (16, 32, 48, 64, 96)
+from ocr.line_reader.networks import WIDTHS
 
 
 class FinderNet(nn.Module):
@@ -15,7 +15,7 @@ class FinderNet(nn.Module):
     2020 (kraken) for text found as narrow bands, which do not touch where lines do.
     """
 
-    def __init__(self, widths: tuple[int, int, int, int, int] = _WIDTHS) -> None:
+    def __init__(self, widths: tuple[int, int, int, int, int] = WIDTHS) -> None:
         super().__init__()
         a, b, c, d, e = widths
         self.s2 = _conv(1, a, 2)
@@ -24,7 +24,6 @@ class FinderNet(nn.Module):
         self.s16 = nn.Sequential(_conv(c, d, 2), Residual(d))
         self.s32 = nn.Sequential(_conv(d, e, 2), Residual(e), Residual(e))
         self.u16, self.u8, self.u4 = nn.Conv2d(e, d, 1), nn.Conv2d(d, c, 1), nn.Conv2d(c, b, 1)
-        self.j16, self.j8, self.j4 = _Joined(), _Joined(), _Joined()
         self.r16, self.r8, self.r4 = Residual(d), Residual(c), Residual(b)
         self.head = nn.Conv2d(b, 3, 1)
 
@@ -37,9 +36,9 @@ class FinderNet(nn.Module):
         quarter = self.s4(self.s2(darkness))
         eighth = self.s8(quarter)
         sixteenth = self.s16(eighth)
-        found = self.r16(self.j16(sixteenth, self.u16(self.s32(sixteenth))))
-        found = self.r8(self.j8(eighth, self.u8(found)))
-        found = self.r4(self.j4(quarter, self.u4(found)))
+        found = self.r16(sixteenth + _doubled(self.u16(self.s32(sixteenth))))
+        found = self.r8(eighth + _doubled(self.u8(found)))
+        found = self.r4(quarter + _doubled(self.u4(found)))
         cells: Tensor = self.head(found)
         return cells
 
@@ -65,7 +64,5 @@ def _conv(before: int, after: int, stride: int = 1) -> nn.Sequential:
     )
 
 
-class _Joined(nn.Module):
-    def forward(self, fine: Tensor, coarse: Tensor) -> Tensor:
-        """Returns the sum of an array and of one that is half as high and as wide."""
-        return fine + F.interpolate(coarse, scale_factor=2, mode="nearest")
+def _doubled(x: Tensor) -> Tensor:
+    return F.interpolate(x, scale_factor=2, mode="nearest")

@@ -81,7 +81,7 @@ class _ConvBlock(nn.Module):
         super().__init__()
         self.dw = nn.Conv2d(channels, channels, 3, padding=1, groups=channels, bias=False)
         self.n = nn.BatchNorm2d(channels)
-        self.up, self.relu = nn.Conv2d(channels, 2 * channels, 1), nn.ReLU(inplace=True)
+        self.up = nn.Conv2d(channels, 2 * channels, 1)
         self.down = nn.Conv2d(2 * channels, channels, 1, bias=False)
         self.n2 = nn.BatchNorm2d(channels)
 
@@ -91,7 +91,7 @@ class _ConvBlock(nn.Module):
         The 1 x 1 convolutions are matrix products here: as convolutions they take four times as long on one CPU thread.
         """
         features = self.n(_depthwise(x, self.dw.weight, self.dw.bias, (1, 1))).permute(0, 2, 3, 1)
-        wide = self.relu(F.linear(features, self.up.weight.flatten(1), self.up.bias))
+        wide = F.relu(F.linear(features, self.up.weight.flatten(1), self.up.bias), inplace=True)
         added: Tensor = x + self.n2(
             F.linear(wide, self.down.weight.flatten(1), self.down.bias).permute(0, 3, 1, 2)
         )

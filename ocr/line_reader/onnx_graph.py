@@ -1,55 +1,30 @@
-"""Writes networks as graphs for ONNX Runtime, layer by layer, with the weights of a safetensors file.
+"""Writes networks as graphs for ONNX Runtime, without their weights: a session is handed these when it is made.
 
 The package `onnx` would do the same, at 18 MB and a quarter of a second for every process that imports it; a graph is a
 message of a few kinds of fields. ONNX Runtime refuses what it cannot read. Source: onnx/onnx, onnx.proto3, whose field
 numbers these are.
-
-Matrices multiply in 8 bits, and so do convolutions of what the file has a range for, as `ocr.training.lines.rounding`
-learns it: in half of the time on a CPU with VNNI. Source: Jacob et al. 2018, Quantization and Training of Neural
-Networks for Efficient Integer-Arithmetic-Only Inference.
 """
 
 import struct
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
-import onnxruntime
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
-from ocr.errors import CheckpointError
-from ocr.line_reader.found_lines import Floats
-
-CODED, RANGE = ".scale", ".range"
-MOST = 64  # two products of an unsigned byte and such a weight fit in 16 bits, where CPUs without VNNI add them up
-MICROSOFT = "com.microsoft"
-_EPSILON = 1e-5
-_FLOAT = 1
-_KINDS = {"float32": _FLOAT, "uint8": 2, "int8": 3, "int64": 7}  # TensorProto.DataType
+FLOAT, INT8, INT64 = 1, 3, 7  # TensorProto.DataType
 Value = int | float | str | Sequence[int]
-Arrays = Mapping[str, npt.NDArray[Any]]
-Bytes = npt.NDArray[np.int8]
-Made = TypeVar("Made")
+Shape = Sequence[int | str]
 
 # Of ONNX, and of what ONNX Runtime adds to it.
-_OPSETS = {"": 17, MICROSOFT: 1}
+_OPSETS = {"": 17, "com.microsoft": 1}
 _IR_VERSION = 8
+_EXTERNAL = 1
 
 
 class Graph:
-    """A graph in the making. stored: a file's arrays. met: names of arrays that may be rounded. in_bytes: what is.
+    """A graph in the making. weights: the names of its weights, with their kinds and shapes, as they were added."""
 
-    Methods raise KeyError, ValueError or zlib.error where a weight is missing or is none of its layer's.
-    """
-
-    def __init__(self, stored: Arrays) -> None:
-        self.met: set[str] = set()
-        self.in_bytes: set[str] = set()
-        self._stored = stored
+    def __init__(self) -> None:
+        self.weights: dict[str, tuple[int, tuple[int, ...]]] = {}
         self._nodes: list[bytes] = []
         self._constants: list[bytes] = []
 
@@ -64,128 +39,31 @@ class Graph:
         self._nodes.append(b"".join(fields))
         return output
 
-    def constant(self, values: npt.ArrayLike) -> str:
-        """Adds an array, in float32 where it would be in float64, and returns its name."""
-        array = np.asarray(values)
-        array = array.astype(np.float32) if array.dtype == np.float64 else array
-        name = f"constant.{len(self._constants)}"
-        fields = [_field(1, size) for size in array.shape]
-        fields += [_field(2, _KINDS[array.dtype.name]), _field(8, name), _field(9, array.tobytes())]
-        self._constants.append(b"".join(fields))
+    def weight(self, name: str, *shape: int, kind: int = FLOAT) -> str:
+        """Adds a weight that a session is handed, and returns its name."""
+        self.weights[name] = kind, shape
         return name
 
-    def rounded(self, x: str, name: str) -> str:
-        """Returns an array clipped to its range and rounded to 256 values, where the file has a range of that name.
+    def constant(self, values: int | Sequence[int] | Sequence[float]) -> str:
+        """Adds whole numbers as int64, others as float32, and returns their name."""
+        array = np.asarray(values)
+        array = array.astype(np.int64 if array.dtype.kind == "i" else np.float32)
+        name = f"constant.{len(self._constants)}"
+        kind = INT64 if array.dtype == np.int64 else FLOAT
+        self._constants.append(_tensor(name, kind, array.shape) + _field(9, array.tobytes()))
+        return name
 
-        ONNX Runtime makes one operator on bytes of what stands between two such arrays. The range: [2], around 0.
-        """
-        self.met.add(name)
-        if name + RANGE not in self._stored:
-            return x
-        least, most = self._stored[name + RANGE].astype(np.float32)
-        step = (most - least) / np.float32(255)
-        coding = self.constant(step), self.constant(np.rint(-least / step).astype(np.uint8))
-        x = self.op("DequantizeLinear", self.op("QuantizeLinear", x, *coding), *coding)
-        self.in_bytes.add(x)
-        return x
-
-    def conv(self, x: str, name: str, norm: str = "", kernel: Sequence[int] = (3, 3), **more: Any) -> str:
-        """Returns a convolution, with the batch norm that is named or else its bias; in 8 bits if x was rounded."""
-        bias = self._array(f"{norm or name}.bias")
-        weight = self._array(f"{name}.weight").reshape(len(bias), -1)
-        if norm:
-            factor = self._array(f"{norm}.weight") / np.sqrt(self._array(f"{norm}.running_var") + _EPSILON)
-            weight, bias = weight * factor[:, None], bias - self._array(f"{norm}.running_mean") * factor
-        shape = len(bias), -1, *kernel
-        if x in self.in_bytes:
-            self.in_bytes.add(f"{name}.weight")
-            values, scale = _in_bytes(weight)
-            used = self.op(
-                "DequantizeLinear", self.constant(values.reshape(shape)), self.constant(scale), axis=0
-            )
-        else:
-            used = self.constant(weight.reshape(shape))
-        pads = [size // 2 for size in kernel] * 2
-        return self.op("Conv", x, used, self.constant(bias), kernel_shape=kernel, pads=pads, **more)
-
-    def linear(self, x: str, name: str) -> str:
-        """Returns a product with a matrix, and its bias; x is rounded by its own range, whatever that is."""
-        self.in_bytes.add(f"{name}.weight")
-        values, scale = matrix_of(f"{name}.weight", self._stored)
-        matrix, scales = self.constant(values.T), self.constant(scale)
-        bias = self.constant(self._array(f"{name}.bias"))
-        return self.op("DynamicQuantizeMatMul", x, matrix, scales, "", bias, domain=MICROSOFT)
-
-    def layer_norm(self, x: str, name: str) -> str:
-        """Returns a layer norm."""
-        parts = [self.constant(self._array(f"{name}.{part}")) for part in ("weight", "bias")]
-        return self.op("LayerNormalization", x, *parts, axis=-1, epsilon=_EPSILON)
-
-    def _array(self, name: str) -> Floats:
-        return expanded(name, self._stored)
-
-    def model(self, given: str, wanted: str) -> bytes:
-        """Returns the model. given: its input, [1, 1, H, W]. wanted: its output. Both are in float32."""
+    def model(self, inputs: Mapping[str, Shape], outputs: Mapping[str, Shape]) -> bytes:
+        """Returns the model. inputs, outputs: float32 tensors by their names, with sizes or names of sizes."""
         fields = [_field(1, node) for node in self._nodes] + [_field(2, "network")]
         fields += [_field(5, constant) for constant in self._constants]
-        fields += [_field(11, _value(given, 1, 1, "H", "W")), _field(12, _value(wanted))]
+        for name, (kind, shape) in self.weights.items():
+            place = _field(1, "location") + _field(2, "given")
+            fields.append(_field(5, _tensor(name, kind, shape) + _field(13, place) + _field(14, _EXTERNAL)))
+        fields += [_field(11, _value(name, shape)) for name, shape in inputs.items()]
+        fields += [_field(12, _value(name, shape)) for name, shape in outputs.items()]
         opsets = [_field(8, _field(1, domain) + _field(2, version)) for domain, version in _OPSETS.items()]
         return b"".join([_field(1, _IR_VERSION), _field(7, b"".join(fields)), *opsets])
-
-
-def session(
-    file: Path, written: Callable[[Arrays], Graph], names: tuple[str, str], threads: int
-) -> onnxruntime.InferenceSession:
-    """Returns a network with the weights in a file, ready to run. names: of its input and its output in the graph.
-
-    Raises: CheckpointError where the file is missing or holds other arrays.
-    """
-    model = made_of(file, lambda stored: written(stored).model(*names))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-    options.enable_cpu_mem_arena = False  # pages and lines are of all sizes: it would only grow
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def made_of(file: Path, made: Callable[[Arrays], Made]) -> Made:
-    """Returns what is made of the arrays in a safetensors file. Raises: CheckpointError where nothing can be."""
-    try:
-        return made(load_file(file))
-    except (OSError, SafetensorError, KeyError, ValueError, zlib.error) as error:
-        raise CheckpointError(
-            f"{file} does not hold the line reader's weights ({error}); install it again"
-        ) from error
-
-
-def expanded(name: str, stored: Arrays) -> Floats:
-    """Returns a weight in float32, whatever it is stored in; a matrix stored in 8 bits as its rows."""
-    if name + CODED not in stored:
-        return stored[name].astype(np.float32)
-    values, scale = _coded(name, stored)
-    return values * scale[:, None]
-
-
-def matrix_of(name: str, stored: Arrays) -> tuple[Bytes, Floats]:
-    """Returns a matrix's int8 values and its rows' scales: those stored, unless they are too large to be added up."""
-    if name + CODED in stored:
-        values, scale = _coded(name, stored)
-        if np.abs(values).max() <= MOST:
-            return values, scale
-    return _in_bytes(expanded(name, stored))
-
-
-def _coded(name: str, stored: Arrays) -> tuple[Bytes, Floats]:
-    """Returns int8 values, which are a zlib stream where they are stored as uint8 (see ocr.int8), and rows' scales."""
-    values, scale = stored[name], stored[name + CODED].astype(np.float32)
-    if values.dtype == np.uint8:
-        values = np.frombuffer(zlib.decompress(values.tobytes()), np.int8)
-    return values.reshape(len(scale), -1), scale
-
-
-def _in_bytes(matrix: Floats) -> tuple[Bytes, Floats]:
-    scale = np.maximum(np.abs(matrix).max(axis=1) / MOST, np.float32(2**-20)).astype(np.float32)
-    return np.rint(matrix / scale[:, None]).astype(np.int8), scale
 
 
 def _attribute(name: str, value: Value) -> bytes:
@@ -195,10 +73,13 @@ def _attribute(name: str, value: Value) -> bytes:
     return _field(1, name) + b"".join(_field(8, each) for each in value) + _field(20, 7)
 
 
-def _value(name: str, *shape: int | str) -> bytes:
-    """Returns a tensor of float32 by its name, with sizes or names of sizes, none where they are left open."""
+def _tensor(name: str, kind: int, shape: Sequence[int]) -> bytes:
+    return b"".join([*(_field(1, size) for size in shape), _field(2, kind), _field(8, name)])
+
+
+def _value(name: str, shape: Shape) -> bytes:
     sizes = (_field(1, _field(1 if isinstance(size, int) else 2, size)) for size in shape)
-    kind = _field(1, _FLOAT) + (_field(2, b"".join(sizes)) if shape else b"")
+    kind = _field(1, FLOAT) + _field(2, b"".join(sizes))
     return _field(1, name) + _field(2, _field(1, kind))
 
 

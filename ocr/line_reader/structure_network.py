@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
-from ocr.line_reader.onnx_graph import CODED, expanded, made_of
+from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"
 SHIPPED = Path(__file__).parents[1] / "weights" / "structure"
@@ -27,9 +27,8 @@ class StructureNetwork:
     """Reads roles of lines and relations of pairs. folder: of structure.safetensors and structure.json."""
 
     def __init__(self, folder: Path) -> None:
-        self._weights = made_of(
-            folder / WEIGHTS, lambda stored: {n: expanded(n, stored) for n in stored if not n.endswith(CODED)}
-        )
+        stored = stored_in(folder / WEIGHTS)
+        self._weights = {name: expanded(name, stored) for name in stored if not name.endswith(CODED)}
         sizes = json.loads((folder / SIZES).read_text(encoding="utf-8"))
         self._layers, self._heads = int(sizes["layers"]), int(sizes["heads"])
 

@@ -29,8 +29,6 @@ def parser(name: str, about: str | None, **defaults: float) -> argparse.Argument
     made.add_argument(
         "--weights", type=Path, help="folder of weights to start from, such as an earlier --out"
     )
-    made.add_argument("--teacher", type=Path, help="folder of weights whose results are learned, too")
-    made.add_argument("--rounded", action="store_true", help="learn to run in 8 bits, best from --weights")
     made.add_argument("--workers", type=int, default=14, help="processes that draw pages")
     made.add_argument("--pages", type=int, help="pages a batch")
     made.add_argument("--held", type=int, metavar="BATCHES", help="that pages are chosen from")

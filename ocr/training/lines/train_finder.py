@@ -16,14 +16,12 @@ from torch.nn import functional as F
 from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.line_networks.finder_net import FinderNet
-from ocr.line_reader.networks import DROP_PX, finder_graph
+from ocr.line_reader.networks import DROP_PX
 from ocr.training.lines.finder_targets import HALVING
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import CellBatch, FinderPages
-from ocr.training.lines.rounding import Rounded
 from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 
-_FILE = "finder.safetensors"
 _DECAY = 0.02
 _WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used
 _TEXT_WEIGHT = 3.0  # of a cell of text against one of paper, of which there are more
@@ -57,11 +55,7 @@ class FinderTraining(LineTraining[CellBatch]):
         super().__init__(args)
         self.net = FinderNet().to(self.device).train()
         if args.weights:
-            fill(self.net, args.weights / _FILE)
-        self.teacher = FinderNet().to(self.device).eval() if args.teacher else None
-        if self.teacher:
-            fill(self.teacher, args.teacher / _FILE)
-        self.seen = Rounded(self.net, finder_graph) if args.rounded else self.net
+            fill(self.net, args.weights / "finder.safetensors")
         self.mean = MeanWeights(self.net, every=4, keep=0.98, young=40)
         self.optimiser = torch.optim.AdamW(
             self.net.parameters(), args.rate, weight_decay=_DECAY, fused=self.device.type == "cuda"
@@ -75,12 +69,7 @@ class FinderTraining(LineTraining[CellBatch]):
         with torch.no_grad():
             darkness = in_poor_light(worn_darkness(batch.pixels.to(self.device), strength))
             halved = on_dark_lid(F.avg_pool2d(darkness, HALVING))
-            cells = self.teacher(halved) if self.teacher else batch.cells.to(self.device).float()
-        if self.teacher:
-            cells[:, 0].sigmoid_()
-        made = finder_losses(self._outputs(self.seen, halved), cells)
-        # The Dice loss is least where all is text or paper for sure.
-        return {name: loss for name, loss in made.items() if name != "dice" or not self.teacher}
+        return finder_losses(self._outputs(self.net, halved), batch.cells.to(self.device).float())
 
     def _outputs(self, net: nn.Module, halved: Tensor) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
@@ -102,7 +91,7 @@ class FinderTraining(LineTraining[CellBatch]):
         return ", ".join(told)
 
     def save(self) -> None:
-        self.mean.save(self.args.out / _FILE)
+        self.mean.save(self.args.out / "finder.safetensors")
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:

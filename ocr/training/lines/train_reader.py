@@ -11,7 +11,6 @@ import random
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ from torch.nn import functional as F
 from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.learning.line_learning import BLANK, FIRST_CLASS, classes_of, ctc_loss, read_frames, spelled
 from ocr.line_networks.reader_net import ReaderNet, open_net
-from ocr.line_reader.networks import ReaderSizes, reader_graph
+from ocr.line_reader.networks import ReaderSizes
 from ocr.training.lines.line_batches import Lines, LineShelves, cut_lines
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages
-from ocr.training.lines.rounding import Rounded
 
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
@@ -42,7 +40,7 @@ def fast(net: ReaderNet) -> ReaderNet:
     return net
 
 
-def losses(net: nn.Module, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
+def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
     """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them.
 
     Frame by frame only those teach that the teacher reads as they are labelled: it may lack letters.
@@ -109,14 +107,11 @@ class ReaderTraining(LineTraining[LineBatch]):
         super().__init__(args)
         sizes = ReaderSizes(num_classes=len(self.characters) + FIRST_CLASS, **(shape or {}))
         self.net = (self._opened(args.weights) if args.weights else fast(ReaderNet(sizes))).to(self.device)
-        self.seen: nn.Module = self.net
         self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
         if self.teacher is not None:
             self.teacher.eval().requires_grad_(False)
             if (self.teacher.frames, self.teacher.step_px) != (self.net.frames, self.net.step_px):
                 raise ValueError(f"{args.teacher} tells lines in other frames")
-        if args.rounded:
-            self.seen = Rounded(self.net, partial(reader_graph, self.net.sizes))
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
         rest = [p for p in self.net.parameters() if p.ndim < 2]
@@ -132,7 +127,7 @@ class ReaderTraining(LineTraining[LineBatch]):
             fetch=lambda: cut_lines(draw(), self.device, random.choice(_WEAR)),
             batch_px=self.args.batch_px,
         )
-        return lambda: losses(self.seen, shelves.draw(), self.teacher)
+        return lambda: losses(self.net, shelves.draw(), self.teacher)
 
     def _opened(self, folder: Path) -> ReaderNet:
         net, characters = open_net(folder)
@@ -167,6 +162,7 @@ class ReaderTraining(LineTraining[LineBatch]):
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made = parser("train_reader", __doc__, pages=16, held=20, uses=6.0, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
+    made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
     return made.parse_args(given)
 
 

@@ -2,31 +2,24 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections import Counter
-from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 from ocr.errors import CheckpointError
 from ocr.int8 import fill
 from ocr.line_networks.finder_net import FinderNet
 from ocr.line_networks.reader_net import ReaderNet
 from ocr.line_reader.line_images import HEIGHT_PX
-from ocr.line_reader.networks import STEP_PX, OnnxNetworks, ReaderSizes, finder_graph, reader_graph
-from ocr.line_reader.onnx_graph import MOST, RANGE, matrix_of
+from ocr.line_reader.networks import _MOST, STEP_PX, OnnxNetworks, ReaderSizes, _in_bytes
 from ocr.model_files.locate import LINES, find_directory
 from ocr.training.lines.package_lines import package
-from ocr.training.lines.rounding import Rounded
 
 SHIPPED = find_directory("small") / LINES
 # Of other sizes than the shipped one: lower lines, wider steps.
@@ -46,15 +39,6 @@ def stored(folder: Path, sizes: dict[str, Any]) -> Path:
     return folder
 
 
-def without_ranges(folder: Path) -> Path:
-    """The shipped networks, to run in float32 but for their matrices."""
-    for name in ("finder.safetensors", "reader.safetensors"):
-        tensors = load_file(SHIPPED / name).items()
-        save_file({key: tensor for key, tensor in tensors if not key.endswith(RANGE)}, folder / name)
-    shutil.copy(SHIPPED / "reader.json", folder)
-    return folder
-
-
 def in_torch(folder: Path, image: np.ndarray[Any, Any], page: np.ndarray[Any, Any]) -> tuple[Any, Any]:
     """The reader's logits and the finder's cells, computed by torch."""
     config = json.loads((folder / "reader.json").read_text())
@@ -71,8 +55,8 @@ def in_torch(folder: Path, image: np.ndarray[Any, Any], page: np.ndarray[Any, An
 
 @pytest.mark.parametrize("kind", ["shipped", "of random weights", "packaged"])
 def test_results_are_those_of_torch(kind: str, tmp_path: Path) -> None:
-    """But for activations in 8 bits: most characters stay by far. The shipped finder is not rounded here."""
-    folder = without_ranges(tmp_path) if kind == "shipped" else stored(tmp_path, LOW)
+    """But for activations in 8 bits: most characters stay by far."""
+    folder = SHIPPED if kind == "shipped" else stored(tmp_path, LOW)
     if kind == "packaged":
         package(folder, tmp_path / "packaged")
         folder = tmp_path / "packaged"
@@ -99,53 +83,11 @@ def test_pages_and_lines_of_any_size(tmp_path: Path) -> None:
 
 
 def test_no_two_products_of_bytes_overflow_where_a_cpu_adds_them_in_16_bits() -> None:
-    assert 2 * 255 * MOST < 1 << 15
+    assert 2 * 255 * _MOST < 1 << 15
     wide = np.linspace(-1, 1, 512, dtype=np.float32).reshape(2, 256)
-    values, scale = matrix_of("m", {"m": np.rint(127 * wide).astype(np.int8), "m.scale": np.float16([1, 1])})
-    assert np.abs(values).max() == MOST
+    values, scale = _in_bytes("m", {"m": np.rint(127 * wide).astype(np.int8), "m.scale": np.float16([1, 1])})
+    assert np.abs(values).max() == _MOST
     np.testing.assert_allclose(values * scale[:, None], 127 * wide, atol=2)
-
-
-def test_what_learned_to_be_rounded_runs_in_8_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All convolutions but the first, those along the line, the finder's second and its last."""
-
-    numbers = count()
-
-    def profiled() -> onnxruntime.SessionOptions:
-        options = made()
-        options.enable_profiling = True
-        options.profile_file_prefix = str(tmp_path / f"profile {next(numbers)}")
-        return options
-
-    random = np.random.default_rng(3)
-    page = (random.random((96, 160)) > 0.8).astype(np.float32)
-    image = np.clip(random.random((HEIGHT_PX, 40 * STEP_PX), np.float32) * 1.6 - 0.3, -0.3, 1.3)
-    reader, finder = ReaderNet(ReaderSizes(num_classes=8, **LOW)), FinderNet()
-    read = Rounded(reader, partial(reader_graph, reader.sizes))
-    found = Rounded(finder, finder_graph)
-    for _ in range(3):  # ranges follow what is seen
-        read(torch.from_numpy(image)[None, None], torch.tensor([image.shape[1]]))
-        found(torch.from_numpy(page)[None, None])
-    for net, name in ((reader, "reader"), (finder, "finder")):
-        save_file(net.state_dict(), tmp_path / f"{name}.safetensors")
-    (tmp_path / "reader.json").write_text(json.dumps({**LOW, "characters": "abcdef"}), encoding="utf-8")
-    package(tmp_path, tmp_path / "packaged")
-    made = onnxruntime.SessionOptions
-    monkeypatch.setattr(onnxruntime, "SessionOptions", profiled)
-    networks = OnnxNetworks(tmp_path / "packaged")
-    with torch.inference_mode():
-        logits, _ = read(torch.from_numpy(image)[None, None], torch.tensor([image.shape[1]]))
-        cells = found(torch.from_numpy(page)[None, None])
-    for mine, its in ((networks._logits(image), logits[0]), (networks.cells([page])[0], cells[0])):
-        assert np.abs(mine - its.numpy()).mean() < 0.05 * its.abs().max()
-    counts = []
-    for session in (networks._reader, networks._finder):
-        events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
-        kinds = Counter(
-            event["args"]["op_name"] for event in events if event["name"].endswith("_kernel_time")
-        )
-        counts.append((kinds["QLinearConv"], kinds["Conv"]))
-    assert counts == [(11, 3), (22, 3)]
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
