@@ -143,7 +143,10 @@ def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> It
 
 
 def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int], _Filled]:
-    """Returns the tables by the ranges [start, end) of their rows: in grids, as the network sees, and lists."""
+    """Returns the tables by the ranges [start, end) of their rows: in grids, as the network sees, and lists.
+
+    Last come grids without columns, as where rules between cells are too short to be seen.
+    """
     printed = (([n for n, row in enumerate(rows) if row.grid == at], grid) for at, grid in enumerate(grids))
     named = groupby(range(len(rows)), key=lambda n: rows[n].table)
     candidates = [
@@ -152,7 +155,7 @@ def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int
         *_named(_listed(rows), rows),
     ]
     found: dict[tuple[int, int], _Filled] = {}
-    for (start, end), table in candidates:
+    for (start, end), table in sorted(candidates, key=lambda each: not any(cell.column for cell in each[1])):
         is_free = all(end <= first or after <= start for first, after in found)
         if table and is_free and (filled := _filled(table, rows[start:end])):
             found[start, end] = filled

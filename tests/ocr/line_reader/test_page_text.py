@@ -100,6 +100,13 @@ def test_a_table_between_rules_in_both_directions_has_cells() -> None:
     assert "| Lotte |  | 95 |" in page.markdown
 
 
+def test_a_table_whose_rules_between_columns_are_not_seen_has_columns_where_its_white_is() -> None:
+    """As those of a browser's low cells, which are too short."""
+    rules = [Rule(x0=50, x1=700, y=y) for y in (70.0, 110.0, 140.0, 170.0, 205.0)]
+    page = page_text(cells_of_rows(), rules=rules, uprights=[(x, 70.0, x + 3, 205.0) for x in (50.0, 700.0)])
+    assert "| Ada | 4 | 310 |\n| Lotte |  | 95 |" in page.markdown
+
+
 def test_a_table_without_rules_has_columns_where_its_white_is() -> None:
     page = page_text(cells_of_rows())
     assert [block.label for block in page.blocks] == ["table"]
