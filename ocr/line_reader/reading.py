@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -42,6 +43,8 @@ _LEAST_SURE = 0.63
 _SIZES_PX = (3.0, 600.0)
 _HINT = -3.5  # a logit: in two of three parts of scans none is higher, in none where letters stand
 _BLANK = 0
+# Of equal letters with one frame between, the least, the less sure is none below this; never if narrow, if wide always.
+_LEAST_TWICE, _TWICE = 0.85, dict.fromkeys("fijlrtI1", 0.0) | dict.fromkeys("mwMW", 2.0)
 _INK = 0.15  # cells of a page whose darkness differs by less have none
 _SURE = 0.85  # what is read with less in lines that were not found for sure is no text
 _UNLIKELY = 0.5  # what is read with less is left out of a page's text: a border, perhaps
@@ -175,13 +178,15 @@ class LineReader:
         frame_px = self._networks.sizes.step_px / self._networks.sizes.frames
         first = np.flatnonzero(np.diff(classes, prepend=-1))
         last = np.append(first[1:], len(classes)) - 1
-        found = zip(
-            classes[first].tolist(),
-            (frame_px * ((first + last) / 2 + 0.5)).tolist(),
-            np.maximum.reduceat(chances, first).tolist(),
-            strict=True,
-        )
-        return [Letter(self._names[number], x, chance) for number, x, chance in found if number != _BLANK]
+        middles, surest = frame_px * ((first + last) / 2 + 0.5), np.maximum.reduceat(chances, first)
+        found = zip(classes[first].tolist(), middles.tolist(), surest.tolist(), strict=True)
+        letters = [Letter(self._names[number], x, chance) for number, x, chance in found if number != _BLANK]
+        near = ((a, b) for a, b in pairwise(letters) if a.text == b.text and b.x - a.x <= 2 * frame_px)
+        again = (min(pair, key=lambda its: its.chance) for pair in near)
+        twice = {
+            id(its) for its in again if its.chance < _TWICE.get(its.text, _LEAST_TWICE * its.text.isalnum())
+        }
+        return [letter for letter in letters if id(letter) not in twice]
 
 
 def _cells_of(page: Floats, cells: Floats) -> Cells:

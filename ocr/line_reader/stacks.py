@@ -122,7 +122,6 @@ def axis_of(path: str, height: int, width: int) -> Axis:
 
 def _class_of(side: int) -> int:
     """Returns a page's side with its padding: a power of two up to 1,024, four classes from there to each next one."""
-    # Parts have all sizes, and what a GPU sees for the first time takes it as long as a hundred of what it knows.
     bits = (side - 1).bit_length()
     return _up(side, 1 << bits - 3) if side > 1024 else max(128, 1 << bits)
 

@@ -96,6 +96,15 @@ def test_repeats_and_blanks_are_no_characters(reader: LineReader) -> None:
     ]  # of frames that are 4 pixels wide
 
 
+@pytest.mark.parametrize(("second", "text"), [(0.8, "a"), (0.9, "aa")])
+def test_a_letter_is_not_read_twice_where_there_is_room_for_one(
+    reader: LineReader, second: float, text: str
+) -> None:
+    letters = reader._decoded(np.array([2, 0, 2]), np.array([0.95, 1.0, second]))
+    assert "".join(letter.text for letter in letters) == text
+    assert letters[0].chance == 0.95
+
+
 def test_padding_hardly_changes_a_frame_of_a_line() -> None:
     torch.manual_seed(0)
     net = ReaderNet(ReaderSizes(num_classes=8, **SMALL)).eval()  # type: ignore[arg-type]
