@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from encoders.graphs.path import GraphPath, Tensors, Unit, Watch
@@ -82,11 +82,10 @@ class StackPath(GraphPath):
         """Runs as many images as a graph would have: 50 ms go by before a GPU knows how to run another number."""
         number = len(inputs["sizes"])
         missing = 4 ** (((number - 1).bit_length() + 1) // 2) - number
-        pixels = pad(inputs["pixels"], (0, 0, 0, 0, 0, missing), value=WHITE[self.name])[:, None].to(
-            self._dtype
-        )
-        sizes = pad(inputs["sizes"], (0, 0, 0, missing), value=STEP_PX)
-        outputs = self._outputs((pixels - WHITE[self.name]) / INK[self.name], sizes)
+        white, ink = WHITE[self.name], INK[self.name]
+        pixels = functional.pad(inputs["pixels"], (0, 0, 0, 0, 0, missing), value=white)
+        sizes = functional.pad(inputs["sizes"], (0, 0, 0, missing), value=STEP_PX)
+        outputs = self._outputs((pixels[:, None].to(self._dtype) - white) / ink, sizes)
         return {name: output[:number] for name, output in outputs.items()}
 
     @abstractmethod
