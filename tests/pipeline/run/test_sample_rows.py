@@ -41,6 +41,7 @@ SETTINGS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "layers compared": (("report.pdf",), ("--pages=1", "--set=text_layer=compare")),
     "read whole": (("letter.png",), ("--set=reader=page",)),
+    "two workers": (("letter.png", "report.pdf"), ("--set=reader=page", "--workers=2")),
 }
 
 
