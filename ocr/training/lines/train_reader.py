@@ -124,8 +124,7 @@ class ReaderTraining(LineTraining[LineBatch]):
 
     def steps(self, draw: Callable[[], LineBatch]) -> Callable[[], Losses]:
         shelves = LineShelves(
-            fetch=lambda: cut_lines(draw(), self.device, random.choice(_WEAR)),
-            batch_px=self.args.batch_px,
+            fetch=lambda: cut_lines(draw(), self.device, random.choice(_WEAR)), batch_px=self.args.batch_px
         )
         return lambda: losses(self.net, shelves.draw(), self.teacher)
 

@@ -69,9 +69,7 @@ class UnreadableError(Exception):
     """The page's text layer cannot serve as truth (vertical text, unmapped characters)."""
 
 
-def layer_lines(
-    sheet: Sheet,
-) -> list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]]:
+def layer_lines(sheet: Sheet) -> list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]]:
     """Returns visual lines: (characters with boxes, baseline, size, x0, x1), in the order of the text layer."""
     lines: list[tuple[list[tuple[str, tuple[float, ...]]], float, float, float, float]] = []
     odd = total = 0

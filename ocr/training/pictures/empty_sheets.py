@@ -28,11 +28,7 @@ def stains(rng: random.Random, image: Image.Image) -> None:
     mask = Image.new("L", (width // 8 + 1, height // 8 + 1), 0)
     draw, reach = ImageDraw.Draw(mask), max(mask.size)
     for _ in range(rng.randint(1, 6)):
-        x, y, size = (
-            rng.uniform(0, mask.width),
-            rng.uniform(0, mask.height),
-            rng.uniform(0.03, 0.3) * reach,
-        )
+        x, y, size = (rng.uniform(0, mask.width), rng.uniform(0, mask.height), rng.uniform(0.03, 0.3) * reach)
         box, depth = (x, y, x + size, y + size * rng.uniform(0.6, 1.5)), rng.randint(20, 110)
         if rng.random() < 0.3:
             draw.ellipse(box, None, depth, max(1, int(size / 14)))

@@ -90,13 +90,7 @@ def grain(rng: random.Random, picture: Grey, strength: float) -> Grey:
     return np.asarray(ImageChops.add(Image.fromarray(picture), noise, offset=-128))
 
 
-TEXTURES: tuple[Callable[[random.Random, int, int], Grey], ...] = (
-    clouds,
-    clouds,
-    gradient,
-    waves,
-    blocks,
-)
+TEXTURES: tuple[Callable[[random.Random, int, int], Grey], ...] = (clouds, clouds, gradient, waves, blocks)
 
 
 def texture(rng: random.Random, width_px: int, height_px: int) -> Grey:

@@ -18,8 +18,8 @@ from ocr.training.structure.table_pages import entries, reference, tight
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.08, screen: 0.05, spreads: 0.05, noted: 0.05, explained: 0.08, boxes: 0.07, articles: 0.06,
-    entries: 0.05, reference: 0.10, tight: 0.08,
+    nested: 0.08, screen: 0.05, spreads: 0.05, noted: 0.05, explained: 0.10, boxes: 0.07, articles: 0.06,
+    entries: 0.07, reference: 0.10, tight: 0.08,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page
@@ -52,8 +52,7 @@ def line_pages(
         page = composed_page(rng, source, genres)
     except USELESS_DRAW:
         return []
-    seen = (found(rng, page) for _ in range(uses))
-    return [each for each in seen if _FEWEST <= len(each.lines) <= MOST]
+    return [each for _ in range(uses) if _FEWEST <= len((each := found(rng, page)).lines) <= MOST]
 
 
 def composed_page(rng: random.Random, source: PageSource, genres: Collection[str] = NAMES) -> LinePage:

@@ -107,14 +107,14 @@ def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
 def _parted(rng: random.Random, line: TrueLine) -> list[TrueLine]:
     gaps = [after[0] - before[1] for before, after in zip(line.words, line.words[1:], strict=False)]
     at = [n for n, gap in enumerate(gaps, 1) if gap > rng.gauss(_WIDE, _WIDE_SPREAD) * line.size]
-    return _cut(line, at)
+    return cut(line, at)
 
 
 def _torn(rng: random.Random, line: TrueLine, share: float) -> list[TrueLine]:
     if len(line.words) < 2 or rng.random() > share:
         return [line]
     count = min(len(line.words) - 1, rng.choice([1, 1, 2, 3]))
-    return _cut(line, sorted(rng.sample(range(1, len(line.words)), count)))
+    return cut(line, sorted(rng.sample(range(1, len(line.words)), count)))
 
 
 def _along_rivers(rng: random.Random, lines: Sequence[TrueLine]) -> list[TrueLine]:
@@ -131,23 +131,17 @@ def _along_rivers(rng: random.Random, lines: Sequence[TrueLine]) -> list[TrueLin
         ]
         off, number = min(gaps, default=(math.inf, 0))
         torn = left and off < _RIVER_REACH * line.size and rng.random() < 0.8
-        made += _cut(line, [number]) if torn else [line]
+        made += cut(line, [number]) if torn else [line]
     return made
 
 
-def _cut(line: TrueLine, at: Sequence[int]) -> list[TrueLine]:
+def cut(line: TrueLine, at: Sequence[int]) -> list[TrueLine]:
     """Returns the line cut before these words."""
-    texts = line.text.split(" ")
-    if not at or len(texts) != len(line.words):
+    texts, words = line.text.split(" "), line.words
+    if not at or len(texts) != len(words):
         return [line]
     return [
-        replace(
-            line,
-            text=" ".join(texts[a:b]),
-            words=line.words[a:b],
-            x0=line.words[a][0],
-            x1=line.words[b - 1][1],
-        )
+        replace(line, text=" ".join(texts[a:b]), words=words[a:b], x0=words[a][0], x1=words[b - 1][1])
         for a, b in zip([0, *at], [*at, len(texts)], strict=True)
     ]
 

@@ -26,8 +26,8 @@ def nested(rng: random.Random, source: PageSource) -> LinePage:
     framed, parted, banded = (rng.choice([0.0, 0.0, 0.3, 1.0]) for _ in range(3))
     for _ in range(rng.randint(1, 4)):
         if rng.random() < _BAR_SHARE:
-            _bar(rng, source, lines, (least, width - least, y), size)
             bar = least, y - size, width - least, y + 0.5 * size
+            _bar(rng, source, lines, (*bar[:3], y), size)
             rules += frame(bar, "tb") if rng.random() < banded else []
             y += rng.uniform(1.2, 3.5) * size
         shares = [rng.choice([1.0, 1.0, 1.5, 2.0]) for _ in range(rng.choice([1, 2, 2, 3]))]
@@ -53,15 +53,9 @@ def nested(rng: random.Random, source: PageSource) -> LinePage:
     return LinePage.of("nested", (width, y + least), lines, rules)
 
 
-def _bar(
-    rng: random.Random,
-    source: PageSource,
-    lines: list[TrueLine],
-    ends: tuple[float, float, float],
-    size_pt: float,
-) -> None:
-    """Adds a row of names far apart, as of a menu or over a page. ends: its left, its right, its baseline."""
-    left, right, base = ends
+def _bar(rng: random.Random, source: PageSource, lines: list[TrueLine], box: Box, size_pt: float) -> None:
+    """Adds a row of names far apart, as of a menu or over a page. box: around it."""
+    left, _, right, base = box
     count, category = rng.randint(2, 7), source.text.category(rng)
     place = Place(next_block(lines), ROLES.index("text"))
     shares = [rng.uniform(0.3, 1.0) for _ in range(count)]

@@ -8,7 +8,7 @@ from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import GENRES, Form
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.placed_lines import LinePage, next_block, put_line
+from ocr.training.structure.placed_lines import LinePage, next_block, put_line, wrapped
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines, true_rules
 
 NAMED = {genre.name: genre for genre in GENRES}
@@ -25,13 +25,22 @@ def single(rng: random.Random, source: PageSource, form: Form) -> LinePage:
 
 
 def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> LinePage:
-    """Returns the lines of a small page without furniture, or of a list of names as beside a screen's tables."""
+    """Returns the lines of a small page without furniture, or of a list of names or of items with marks."""
     if rng.random() < _LIST_SHARE:
         lines, leading = list[TrueLine](), rng.uniform(1.3, 2.6) * size_pt
         category = source.text.category(rng)
+        mark, at = rng.choice(["", "", "•", "–", "▪", "{}.", "({})"]), rng.uniform(0.8, 3.5) * size_pt
+        y, role, most = 0.0, ROLES.index("list item" if mark else "text"), rng.choice([4, 20]) if mark else 3
         for row in range(rng.randint(3, 14)):
-            text = source.text.phrase(rng, category, rng.randint(1, 3))
-            put_line(lines, text, (0.0, width_pt, row * leading), size_pt, Place(0, ROLES.index("text")))
+            text, place = (
+                source.text.phrase(rng, category, rng.randint(1, most)),
+                Place(row if mark else 0, role),
+            )
+            x = put_line(lines, mark.format(row + 1), (0.0, width_pt, y), size_pt, place) if mark else 0.0
+            for part in wrapped(text, (width_pt - at) / size_pt) if mark else [text]:
+                put_line(lines, part, (max(x, at), width_pt, y), size_pt, place)
+                x, y = 0.0, y + (1.2 * size_pt if mark else leading)
+            y += leading - 1.2 * size_pt if mark else 0.0
         return LinePage.of("list", (width_pt, width_pt), lines)
     name = rng.choice(_INNER)
     form = Form(

@@ -77,3 +77,14 @@ def frame(box: Box, sides: str = "lrtb") -> list[Box]:
 def width_of(text: str) -> float:
     """Returns about how wide a text is, in type sizes."""
     return sum(0.3 if c in "iljt.,:;'!|" else 0.27 if c == " " else 0.55 for c in text)
+
+
+def wrapped(text: str, room: float) -> list[str]:
+    """Returns a text as lines of so many type sizes."""
+    made: list[str] = []
+    for word in text.split():
+        if made and width_of(f"{made[-1]} {word}") <= room + 0.01:
+            made[-1] = f"{made[-1]} {word}"
+        else:
+            made.append(word)
+    return made

@@ -2,11 +2,11 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of
+from ocr.training.structure.line_noise import cut
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of, wrapped
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _GOES_ON = "<"  # a cell of the one before it
@@ -135,10 +135,12 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             put(source.text.phrase(rng, category, 30), left, left + wide, Place(block, ROLES.index("text")))
             y += leading
 
-    for table in range(rng.choice([1, 1, 1, 2, 3])):
-        for _ in range(rng.choice([0, 1, 1, 2])):
+    between = rng.choice([1, 1, 1, 0])  # tables may be stacked
+    for table in range(rng.choice([1, 1, 1, 2, 3]) if between else rng.randint(2, 4)):
+        for _ in range(rng.choice([0, 1, 1, 2]) * between):
             paragraph(6)
-            lines[-1:] = [_cut_short(rng, lines[-1])] if lines else []
+            words = len(lines[-1].words)
+            lines[-1:] = cut(lines[-1], range(rng.randint(1, words), words)[:1])[:1]
             y += rng.uniform(0.0, 1.2)
         count, block = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1
         kinds = [rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)]
@@ -163,7 +165,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                 room = sum(widths[column : last + 1]) + (last - column) * gap
                 role = ROLES.index("table head" if number < heads else "table cell")
                 place = Place(block, role, table, (number, number), (column, last))
-                for part in _wrapped(text, room) if text != _GOES_ON else ():
+                for part in wrapped(text, room) if text != _GOES_ON else ():
                     free = max(0.0, room - width_of(part))
                     side = "c" if number < heads else sides[column]
                     put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
@@ -185,51 +187,71 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
 
 
 def entries(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a catalogue's page: entries with a number at the left and a price at the right, under centred names."""
-    width, size = rng.uniform(300, 600), rng.uniform(7.0, 12.0)
-    left, right = rng.uniform(0.06, 0.15) * width, width * rng.uniform(0.85, 0.95)
-    indent, y, number = left + rng.uniform(2.0, 5.0) * size, rng.uniform(3, 12) * size, rng.randint(1, 900)
+    """Returns a catalogue's page or a menu's columns: entries under names, with numbers at the left and prices at the
+    right. What is told of a dish, after its price, stands below it.
+    """
+    count, size = rng.choice([1, 1, 1, 2, 2, 3]), rng.uniform(7.0, 12.0)
+    width = rng.uniform(300, 600) if count == 1 else rng.uniform(17, 38) * size
+    from_left, to_right, top = rng.uniform(0.06, 0.15), rng.uniform(0.85, 0.95), rng.uniform(3, 12) * size
+    hung, number, y = rng.choice([0.0, rng.uniform(2.0, 5.0)]) * size, rng.randint(1, 900), top
     leading, category, lines = rng.uniform(1.15, 1.6) * size, source.text.category(rng), list[TrueLine]()
     priced, numbered, named = rng.choice([1.0, 0.8, 0.5, 0.0]), rng.choice([1.0, 0.8, 0.0]), rng.random()
-    dots, centred, words = rng.random() < 0.2, rng.random() < 0.6, rng.choice([2, 6])
+    dots, centred, words = rng.random() < 0.3, rng.random() < 0.6, rng.choice([2, 6])
     apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
+    told, prices = rng.choice([0.0, 0.0, 0.4, 1.0]), rng.choice([1, 1, 1, 2])
+    money = rng.choice(["{}", "{}", "{}.50", "{}.—", "{},90 €", "€ {}", "${}.95", "{}.00"])
+    block, foot, numbered = 0, top, numbered if hung else 0.0
 
     def put(text: str, x: float, room: float, block: int, role: str) -> float:
         return put_line(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
 
-    if rng.random() < 0.4:
-        put("No.", left, right, 0, "text")
-        put("Fr.", right - 2 * size, right, 0, "text")
-        y += leading + apart
-
-    for block in range(1, rng.randint(6, 36)):
-        if rng.random() < named:
-            y += apart + rng.uniform(0, 0.8) * size
-            text = source.text.phrase(rng, category, rng.randint(1, words))
-            middle = (left + right - 0.5 * size * len(text)) / 2
-            x = max(left, middle) if centred else left + rng.uniform(0.1, 0.3) * (right - left)
-            put(text, x, right, 2 * block, "heading 3")
-            y += leading + apart
-        if rng.random() < numbered:
-            put(f"{number}" + stop, left + rng.choice([0, 0, 0.3]) * size, indent, 2 * block + 1, "list item")
-            number += 1
-        end, lettered = indent, rng.random() < 0.1
-        for row in range(rng.choice([1, 1, 1, 2, 3])):
-            y += leading if row else 0.0
-            text = source.text.phrase(rng, category, rng.randint(1, 12))
-            text = f"{'abc'[row]}. {text}" if lettered else text
-            end = put(text, indent, right - 4.5 * size, 2 * block + 1, "list item")
-            if lettered:
-                price = f"{rng.randint(1, 400)}"
-                put(price, right - 0.55 * size * len(price), right + size, 2 * block + 1, "list item")
-        if not lettered and rng.random() < priced:
-            price = f"{rng.randint(1, 4000)}" + rng.choice(["", "", ".50", ".—"])
-            at = right - 0.55 * size * len(price)
+    def price(end: float, block: int) -> None:
+        for ahead in range(prices - 1, -1, -1):
+            text = money.format(rng.randint(1, rng.choice([40, 400, 4000])))
+            at = right - (width_of(text) + 5.5 * ahead) * size
             room = int((at - end) / (0.3 * size)) - 3
-            price = "." * room + " " + price if dots and room > 2 else price
-            put(price, end + 0.5 * size if price[0] == "." else at, right + size, 2 * block + 1, "list item")
-        y += leading
-    return LinePage.of("entries", (width, y + 4 * size), lines)
+            text = "." * room + " " + text if dots and room > 2 else text
+            put(text, end + 0.5 * size if text[0] == "." else at, right + size, block, "list item")
+            end = right - 5.5 * ahead * size
+
+    if rng.random() < 0.3:  # over all columns
+        text = source.text.phrase(rng, category, rng.randint(1, 4))
+        put_line(
+            lines, text, (count * width * rng.uniform(0.1, 0.5), count * width, y), 2 * size, Place(0, 1)
+        )
+        y = top = top + 4 * size
+    if rng.random() < 0.4:
+        put("No.", from_left * width, width, 0, "text")
+        put("Fr.", to_right * width - 2 * size, width, 0, "text")
+        y = top = top + leading + apart
+    for column in range(count):
+        left, right, y = (column + from_left) * width, (column + to_right) * width, top
+        for _ in range(rng.randint(5, 35)):
+            block += 1
+            if rng.random() < named:
+                y += apart + rng.uniform(0, 0.8) * size
+                text = source.text.phrase(rng, category, rng.randint(1, words))
+                middle = (left + right - 0.5 * size * len(text)) / 2
+                x = max(left, middle) if centred else left + rng.uniform(0.0, 0.3) * (right - left)
+                put(text, x, right, 2 * block, "heading 3")
+                y += leading + apart
+            if rng.random() < numbered:
+                x = left + rng.choice([0, 0, 0.3]) * size
+                put(f"{number}" + stop, x, left + hung, 2 * block + 1, "list item")
+                number += 1
+            end, lettered, is_told = left + hung, rng.random() < 0.1, rng.random() < told
+            rows, is_priced = rng.choice([1, 1, 1, 2, 3]), rng.random() < priced
+            for row in range(rows):
+                y += leading if row else 0.0
+                text = source.text.phrase(rng, category, rng.randint(1, 12))
+                text = f"{'abc'[row]}. {text}" if lettered else text
+                room = right - (4.5 if row == 0 or not is_told else 1.0) * size - 5.5 * (prices - 1) * size
+                end = put(text, left + hung, room, 2 * block + 1, "list item")
+                if lettered or (is_priced and row == (0 if is_told else rows - 1)):
+                    price(end, 2 * block + 1)
+            y += leading + (apart if told else 0.0)
+        foot = max(foot, y)
+    return LinePage.of("entries", (count * width, foot + 4 * size), lines[:MOST])
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:
@@ -252,21 +274,3 @@ def _over_columns(rng: random.Random, rows: list[list[str]], phrase: Callable[[i
     after = [phrase(1) if rng.random() < 0.5 else "" for _ in range(end, count)]
     rows.insert(0, [*[""] * first, *over, *after])
     return 1
-
-
-def _wrapped(text: str, room: float) -> list[str]:
-    """Returns a text as lines of so many type sizes."""
-    made: list[str] = []
-    for word in text.split():
-        if made and width_of(f"{made[-1]} {word}") <= room + 0.01:
-            made[-1] = f"{made[-1]} {word}"
-        else:
-            made.append(word)
-    return made
-
-
-def _cut_short(rng: random.Random, line: TrueLine) -> TrueLine:
-    """Returns a line as the last one of a paragraph."""
-    words = line.words[: rng.randint(1, len(line.words))]
-    text = " ".join(line.text.split(" ")[: len(words)])
-    return replace(line, text=text, words=words, x1=words[-1][1])

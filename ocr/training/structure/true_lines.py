@@ -115,8 +115,7 @@ class _Markup(HTMLParser):
         elif tag in ("td", "th") and self._grid:
             self._cell(int(found.get("rowspan", 1)), int(found.get("colspan", 1)))
         elif tag[0] == "h" and tag[1:].isdigit():
-            level = min(3, int(tag[1:]))
-            self._set("title" if self._maker == "title" else f"heading {level}")
+            self._set("title" if self._maker == "title" else f"heading {min(3, int(tag[1:]))}")
         elif tag == "li" or any(map(_ITEM.fullmatch, kinds)):
             self._set("list item")
         elif "caption" in kinds:
@@ -210,8 +209,7 @@ def joined(rules: Iterable[Box]) -> list[Box]:
         own = [box for box in boxes if (box[3] - box[1] > box[2] - box[0]) == (axis == 1)]
         last = [-math.inf] * 4
         for box in sorted(own, key=lambda box: (round(box[1 - axis]), box[axis])):
-            is_level = abs(box[1 - axis] - last[1 - axis]) < _MEET_PT
-            if is_level and box[axis] < last[axis + 2] + _MEET_PT:
+            if abs(box[1 - axis] - last[1 - axis]) < _MEET_PT and box[axis] < last[axis + 2] + _MEET_PT:
                 last[axis + 2] = max(last[axis + 2], box[axis + 2])
             else:
                 found.append(last := list(box))
