@@ -190,7 +190,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a catalogue's page or a menu's columns: entries under names, with numbers at the left and prices at the
     right. What is told of a dish, after its price, stands below it.
     """
-    count, size = rng.choice([1, 1, 1, 2, 2, 3]), rng.uniform(7.0, 12.0)
+    count, size, prices = rng.choice([1, 1, 1, 2, 2, 3]), rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
     width = rng.uniform(300, 600) if count == 1 else rng.uniform(17, 38) * size
     from_left, to_right, top = rng.uniform(0.06, 0.15), rng.uniform(0.85, 0.95), rng.uniform(3, 12) * size
     hung, number, y = rng.choice([0.0, rng.uniform(2.0, 5.0)]) * size, rng.randint(1, 900), top
@@ -198,9 +198,10 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     priced, numbered, named = rng.choice([1.0, 0.8, 0.5, 0.0]), rng.choice([1.0, 0.8, 0.0]), rng.random()
     dots, centred, words = rng.random() < 0.3, rng.random() < 0.6, rng.choice([2, 6])
     apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
-    told, prices = rng.choice([0.0, 0.0, 0.4, 1.0]), rng.choice([1, 1, 1, 2])
     money = rng.choice(["{}", "{}", "{}.50", "{}.—", "{},90 €", "€ {}", "${}.95", "{}.00"])
-    block, foot, numbered = 0, top, numbered if hung else 0.0
+    block, foot, numbered, over = 0, top, numbered if hung else 0.0, rng.uniform(0, 0.8) * size
+    steady = rng.choice([0, 0, rng.randint(3, 8)])  # so many under each name, level in all columns
+    every, alike, told = steady * rng.randint(1, 4), rng.choice([1, 1, 2]), rng.choice([0.0, 0.0, 0.4, 1.0])
 
     def put(text: str, x: float, room: float, block: int, role: str) -> float:
         return put_line(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
@@ -221,15 +222,15 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
         )
         y = top = top + 4 * size
     if rng.random() < 0.4:
-        put("No.", from_left * width, width, 0, "text")
-        put("Fr.", to_right * width - 2 * size, width, 0, "text")
+        for text, x in (("No.", from_left * width), ("Fr.", to_right * width - 2 * size)):
+            put(text, x, width, 0, "text")
         y = top = top + leading + apart
     for column in range(count):
         left, right, y = (column + from_left) * width, (column + to_right) * width, top
-        for _ in range(rng.randint(5, 35)):
+        for entry in range(every or rng.randint(5, 35)):
             block += 1
-            if rng.random() < named:
-                y += apart + rng.uniform(0, 0.8) * size
+            if entry % steady == 0 if steady else rng.random() < named:
+                y += apart + (over if steady else rng.uniform(0, 0.8) * size)
                 text = source.text.phrase(rng, category, rng.randint(1, words))
                 middle = (left + right - 0.5 * size * len(text)) / 2
                 x = max(left, middle) if centred else left + rng.uniform(0.0, 0.3) * (right - left)
@@ -240,7 +241,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
                 put(f"{number}" + stop, x, left + hung, 2 * block + 1, "list item")
                 number += 1
             end, lettered, is_told = left + hung, rng.random() < 0.1, rng.random() < told
-            rows, is_priced = rng.choice([1, 1, 1, 2, 3]), rng.random() < priced
+            rows, is_priced = alike if steady else rng.choice([1, 1, 1, 2, 3]), rng.random() < priced
             for row in range(rows):
                 y += leading if row else 0.0
                 text = source.text.phrase(rng, category, rng.randint(1, 12))
