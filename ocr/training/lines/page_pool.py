@@ -69,7 +69,5 @@ def copied(batch: Batch) -> Batch:
 
 def batches(dataset: IterableDataset[Batch], workers: int) -> Iterator[Batch]:
     """Returns the dataset's batches, drawn by `workers` processes (in this one where 0), two ahead in each."""
-    loader: DataLoader[Batch] = DataLoader(
-        dataset, batch_size=None, num_workers=workers, multiprocessing_context="spawn" if workers else None
-    )
-    return iter(loader)
+    context = "spawn" if workers else None
+    return iter(DataLoader(dataset, batch_size=None, num_workers=workers, multiprocessing_context=context))

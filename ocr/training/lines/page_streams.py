@@ -98,7 +98,9 @@ class FinderPages(DrawnPages[CellBatch]):
     parted, empty = 1.0, 0.06
 
     def made(self, drawn: list[DrawnPage]) -> Iterator[CellBatch]:
-        yield cell_batch(drawn)
+        cells = [targets(page.places, page.others, HEIGHT_PX, WIDTH_PX).astype(np.float16) for page in drawn]
+        pixels = torch.from_numpy(np.stack([page.pixels for page in drawn]))
+        yield CellBatch(pixels=pixels, cells=torch.from_numpy(np.stack(cells)))
 
 
 def line_batch(drawn: list[DrawnPage], classes: dict[str, int], *, unlabelled: bool = False) -> LineBatch:
@@ -106,33 +108,17 @@ def line_batch(drawn: list[DrawnPage], classes: dict[str, int], *, unlabelled: b
 
     unlabelled: the others, too.
     """
-    places: list[np.ndarray] = []
-    labels: list[int] = []
-    lengths: list[int] = []
-    owners: list[int] = []
-    for number, page in enumerate(drawn):
-        texts = (*page.texts, *page.read_texts)
-        for place, text in zip(np.concatenate([page.places, page.read_only]), texts, strict=True):
-            known = all(c in classes for c in text)
-            if known or unlabelled:
-                label = [classes[c] for c in text] if known else [UNKNOWN]
-                places.append(place)
-                owners.append(number)
-                labels += label
-                lengths.append(len(label))
+    lines = (
+        (number, place, [classes[c] for c in text] if all(c in classes for c in text) else [UNKNOWN])
+        for number, page in enumerate(drawn)
+        for places, texts in ((page.places, page.texts), (page.read_only, page.read_texts))
+        for place, text in zip(places, texts, strict=True)
+    )
+    kept = [line for line in lines if unlabelled or line[2] != [UNKNOWN]]
     return LineBatch(
         pixels=torch.from_numpy(np.stack([page.pixels for page in drawn])),
-        places=torch.from_numpy(np.asarray(places, np.float32).reshape(-1, 5)),
-        page=torch.tensor(owners, dtype=torch.int32),
-        labels=torch.tensor(labels, dtype=torch.int16),
-        lengths=torch.tensor(lengths, dtype=torch.int32),
-    )
-
-
-def cell_batch(drawn: list[DrawnPage]) -> CellBatch:
-    """Returns the pages with their targets."""
-    cells = [targets(page.places, page.others, HEIGHT_PX, WIDTH_PX).astype(np.float16) for page in drawn]
-    return CellBatch(
-        pixels=torch.from_numpy(np.stack([page.pixels for page in drawn])),
-        cells=torch.from_numpy(np.stack(cells)),
+        places=torch.from_numpy(np.asarray([place for _, place, _ in kept], np.float32).reshape(-1, 5)),
+        page=torch.tensor([number for number, *_ in kept], dtype=torch.int32),
+        labels=torch.tensor([number for *_, label in kept for number in label], dtype=torch.int16),
+        lengths=torch.tensor([len(label) for *_, label in kept], dtype=torch.int32),
     )

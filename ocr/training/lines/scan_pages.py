@@ -59,9 +59,8 @@ class Scans:
             image = opened.convert("L")
         down = float(np.exp(rng.uniform(*_ZOOM)))
         across = down * float(np.exp(rng.uniform(*_SQUEEZE)))
-        image = image.resize(
-            (round(image.width * across), round(image.height * down)), Image.Resampling.BILINEAR
-        )
+        size = round(image.width * across), round(image.height * down)
+        image = image.resize(size, Image.Resampling.BILINEAR)
         left = rng.randint(0, max(0, image.width - WIDTH_PX))
         top = rng.randint(0, max(0, image.height - HEIGHT_PX))
         window = np.asarray(image)[top : top + HEIGHT_PX, left : left + WIDTH_PX]

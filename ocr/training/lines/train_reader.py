@@ -31,6 +31,7 @@ from ocr.training.lines.page_streams import UNKNOWN, LineBatch, ReaderPages
 _DECAY, _BETAS = 0.03, (0.9, 0.98)
 _WEAR = (0.5, 1.0, 1.0, 1.1, 1.1, 1.4)  # strengths, drawn anew whenever a page is used
 _CHECKED = (0.0, 1.0)  # strengths at which held-out pages are read
+_SURE = 4.0  # a power of a teacher's probabilities
 _LESS_LIKELY = 6.0  # a logit: an a is made to many letters, which together must not make it unsure
 
 
@@ -43,7 +44,7 @@ def fast(net: ReaderNet) -> ReaderNet:
 def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Losses:
     """Returns the losses of a batch, each per character. Lines without a label need a teacher, who reads them.
 
-    Frame by frame only those teach that the teacher reads as they are labelled: it may lack letters.
+    It teaches frame by frame: what it reads, or, where that is not the label, the frames in which it would tell that.
     """
     log_probs, frames = read_frames(net, lines.images, lines.widths)
     if teacher is None:
@@ -53,19 +54,33 @@ def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Lo
     best = taught.argmax(-1).cpu()
     read = [spelled(row[:count]) for row, count in zip(best, counted.tolist(), strict=True)]
     labels = [r if its.tolist() == [UNKNOWN] else its for r, its in zip(read, lines.labels, strict=True)]
-    is_right = [torch.equal(r, its) for r, its in zip(read, labels, strict=True)]
-    counted = counted * torch.tensor(is_right, device=counted.device)
-    return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, taught, counted)}
+    is_right = torch.tensor([torch.equal(*pair) for pair in zip(read, labels, strict=True)])[:, None, None]
+    told = torch.where(is_right.to(taught.device), taught.exp(), aligned(taught, counted, labels))
+    return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, told, counted)}
+
+
+def aligned(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
+    """Returns how likely frames tell each class, were the lines known to read as labelled. [N, T, C] both.
+
+    CTC's gradient is what frames tell, less that. A letter's likely frame is made likelier: it is told in one only.
+    """
+    if not any(map(len, labels)):
+        return (torch.arange(log_probs.shape[2]) == BLANK).to(log_probs).expand_as(log_probs)
+    sure = (_SURE * log_probs).requires_grad_()
+    with torch.enable_grad():
+        loss = sum(max(1, len(label)) for label in labels) * ctc_loss(sure, frames, labels)
+    [gradient] = torch.autograd.grad(loss, sure)
+    return (sure.detach().exp() - gradient).clamp(min=0)
 
 
 def teacher_loss(log_probs: Tensor, taught: Tensor, counted: Tensor) -> Tensor:
     """Returns how far frames are from a teacher's, for each of its letters: the Kullback-Leibler divergence.
 
-    log_probs, taught: [N, T, C], of which `counted` [N] count. Source: Hinton et al. 2015, Distilling the Knowledge in
-    a Neural Network.
+    log_probs, taught (probabilities): [N, T, C], of which `counted` [N] count. Source: Hinton et al. 2015, Distilling
+    the Knowledge in a Neural Network.
     """
     inside = torch.arange(taught.shape[1], device=taught.device)[None] < counted[:, None]
-    apart = F.kl_div(log_probs, taught, reduction="none", log_target=True).sum(-1)
+    apart = F.kl_div(log_probs, taught, reduction="none").sum(-1)
     return (apart * inside).sum() / ((taught.argmax(-1) != BLANK) & inside).sum().clamp(min=1)
 
 
@@ -98,7 +113,7 @@ def with_more(net: ReaderNet, known: str, characters: str) -> ReaderNet:
 
 
 class ReaderTraining(LineTraining[LineBatch]):
-    """Trains a ReaderNet."""
+    """Trains a ReaderNet. One that goes on keeps the running means of its batch norms."""
 
     drawn, flat, warm_up = ReaderPages, 0.25, 300
     net: ReaderNet
@@ -106,7 +121,10 @@ class ReaderTraining(LineTraining[LineBatch]):
     def __init__(self, args: argparse.Namespace, shape: Mapping[str, Any] | None = None) -> None:
         super().__init__(args)
         sizes = ReaderSizes(num_classes=len(self.characters) + FIRST_CLASS, **(shape or {}))
-        self.net = (self._opened(args.weights) if args.weights else fast(ReaderNet(sizes))).to(self.device)
+        net = (
+            self._opened(args.weights).eval() if args.weights else fast(ReaderNet(sizes))
+        )  # norms' means stay
+        self.net = net.to(self.device)
         self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
         if self.teacher is not None:
             self.teacher.eval().requires_grad_(False)
@@ -132,7 +150,7 @@ class ReaderTraining(LineTraining[LineBatch]):
         net, characters = open_net(folder)
         if not self.characters.startswith(characters):
             raise ValueError(f"{folder} knows other characters than {self.args.data}/characters.json")
-        return fast(with_more(net, characters, self.characters))
+        return fast(with_more(net, characters, self.characters)).to(self.device)
 
     def score(self, held_out: dict[str, list[LineBatch]]) -> str:
         """Returns what the mean of the weights reads wrong, on clean and on worn pages of each kind."""

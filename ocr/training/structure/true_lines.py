@@ -84,7 +84,7 @@ class _Markup(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.text, self.places = list[str](), list[Place]()
         self._blocks, self._tables = 0, 0
-        self._maker, self._whole = "", 0
+        self._maker = ""
         self._grid: _Grid | None = None
         self._place = Place(0, 0)
         self._outer = list[tuple[str, Place]]()
@@ -93,7 +93,6 @@ class _Markup(HTMLParser):
 
     def handle_comment(self, data: str) -> None:
         self._maker, self._blocks = data, self._blocks + 1
-        self._whole = self._blocks
         self._outer.clear()
         self._place = Place(self._blocks, ROLES.index(_MAKERS.get(data, "text")))
 
