@@ -23,8 +23,7 @@ def levelled(lines: Sequence[TextLine]) -> list[TextLine]:
 
     A page that was photographed from aside stands as it would be seen from straight above.
     """
-    view = View.of(lines)
-    return [view.levelled(line) for line in lines]
+    return [*map(View.of(lines).levelled, lines)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +55,8 @@ class View:
         if not change:
             return cls(x=x, y=y, slope=slope, change=0.0, lean=slope)
         slope = float(np.median(slopes - change * (middle - y)))
-        return cls(
-            x=x, y=y, slope=slope, change=change, lean=_lean(left, middle, float(np.median(size)), slope)
-        )
+        lean = _lean(left, middle, float(np.median(size)), slope)
+        return cls(x=x, y=y, slope=slope, change=change, lean=lean)
 
     def slope_at(self, y: float) -> float:
         """Returns by how much lines go down a pixel to the right where they are so far down the page."""

@@ -94,9 +94,8 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
         if b - a <= _RULE * line.size and is_set_off and _is_rule(darkness, line, left + a, left + b, level):
             is_white[max(0, a - beside) : b + beside] = True
             rules.append(a)
-    gaps = [
-        (a, b) for a, b in stretches(is_white) if a > 0 and b < right - left and b - a > _SPACE * line.size
-    ]
+    wide = right - left
+    gaps = [(a, b) for a, b in stretches(is_white) if a > 0 and b < wide and b - a > _SPACE * line.size]
     usual = median(b - a for a, b in gaps) if len(gaps) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [

@@ -53,11 +53,7 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
     """
     found: dict[tuple[int, int], float] = {}
     size = median(row.size for row in rows)
-    whole = [
-        replace(row, parts=tuple(span for span, _ in own))
-        for row, own in zip(rows, words, strict=True)
-        if own
-    ]
+    whole = [replace(row, parts=tuple(s for s, _ in it)) for row, it in zip(rows, words, strict=True) if it]
     for (low, high), _ in white_strips(whole):
         x = (low + high) / 2
         cut = ([word for word in own if word[0][1] <= x] for own in words)
@@ -103,9 +99,7 @@ def _run_end(
     for number in range(start, len(rows)):
         row, above = rows[number], rows[max(start, number - 1)]
         drop = row.base - above.base if number > start else row.size
-        at = next(
-            (n for n, ((left, _), _) in enumerate(words[number]) if abs(left - x) < _AT * row.size), None
-        )
+        at = next((n for n, ((x0, _), _) in enumerate(words[number]) if abs(x0 - x) < _AT * row.size), None)
         if at is None or not 0 < drop < _DROP * row.size:
             break
         if at:
@@ -144,10 +138,7 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
     edges = list(_edges(rows, aligned))
     joined = list(_joined(rows, x0))
-    filled = (
-        sum(any(line.parts[0][0] < x < line.parts[-1][1] for line in lines) for lines in joined)
-        for x in edges
-    )
+    filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
 
 
@@ -163,12 +154,8 @@ def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[Line]]:
     step = median([drop for above, row, drop in pairs if not above.rows & row.rows] or [0.0])
     lines, numbers = [rows[0].line], rows[0].rows
     for (above, row, drop), begins in zip(pairs, begin, strict=True):
-        is_named = bool(numbers & row.rows)
-        is_same = (
-            (is_named and _APART * drop < step)
-            if begins
-            else is_named or goes_on(above.line, row.line, pitch)
-        )
+        named = bool(numbers & row.rows)
+        is_same = named and _APART * drop < step if begins else named or goes_on(above.line, row.line, pitch)
         if is_same or drop < ONE_ROW * row.line.size:
             lines.append(row.line)
             numbers |= row.rows

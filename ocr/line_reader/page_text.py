@@ -50,6 +50,7 @@ _FILLED, _LONGEST, _FRAMED = 0.3, 600, 3  # least share of cells with text; most
 # their width have so many, as wide as most up to this share.
 _BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
+_SUM = re.compile(r"(?:\d,\d\d|[€$£]\s?[\d.,]*\d[.,]\d\d)$|\d[.,]\d\d\s?(?:[€$£]|EUR|USD|CHF)$")
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
@@ -88,9 +89,7 @@ def page_text(
     parts = list(_parts(lines, rules, uprights, size_px))
     for own in turned:
         foot = max(box[3] for box in own.boxes)
-        above = (
-            n for n, (block, *_) in enumerate(parts, 1) if block.box_px and sum(block.box_px[1::2]) < 2 * foot
-        )
+        above = (n for n, (it, *_) in enumerate(parts, 1) if it.box_px and sum(it.box_px[1::2]) < 2 * foot)
         at = max(above, default=0)
         parts[at:at] = [
             (_placed(block, own), [_placed(word, own) for word in words], marked)
@@ -180,10 +179,8 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
         aligned = aligned_white([rows[n].level for n in own], [_placed_words(rows[n]) for n in own])
         named = []
         for row in (rows[n] for n in own):
-            parts = [
-                (_parts_of(cell, gap, aligned), at)
-                for cell, (_, at) in zip(row.flat, row.places, strict=True)
-            ]
+            placed = zip(row.flat, row.places, strict=True)
+            parts = [(_parts_of(cell, gap, aligned), at) for cell, (_, at) in placed]
             named.append(
                 NamedRow(
                     line=replace(row.level, parts=tuple(part for some, _ in parts for part in some)),
@@ -276,9 +273,7 @@ def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
 
     Nor is a frame around text a table, or a form that is mostly empty. Its cells are as on a page that lies level.
     """
-    reads = [
-        (read, flat, row.level.base) for row in rows for read, flat in zip(row.cells, row.flat, strict=True)
-    ]
+    reads = [(it, flat, row.level.base) for row in rows for it, flat in zip(row.cells, row.flat, strict=True)]
     num_words = sum(len(read.words) for read, *_ in reads)
     words: list[Word] = []
     written: list[list[tuple[Cell, str]]] = []
@@ -299,7 +294,8 @@ def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
     if len(words) != num_words or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
         return None
     is_frame = max(map(len, written)) < 2 and len(rows) > _FRAMED * len(table)  # around lines, as of a label
-    if is_frame or table_markup.is_contents(written):
+    is_list = rows[0].grid < 0 and table_markup.is_list(written)
+    if is_frame or is_list or table_markup.is_contents(written):
         return None
     headed = table_markup.with_head(written)
     return table_markup.as_text(headed), table_markup.as_markdown(headed), words
@@ -352,8 +348,7 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
     A page with more than a few lines and neither a word nor a number among them is a picture.
     """
     kept = [read for read in lines if read.text.strip() and read.confidence > _LEAST_CONFIDENCE]
-    has_words = any(_WORD.search(read.text) for read in kept)
-    return kept if has_words or len(kept) <= _FEW_LINES else []
+    return kept if len(kept) <= _FEW_LINES or any(_WORD.search(read.text) for read in kept) else []
 
 
 def _rows(
@@ -419,10 +414,12 @@ def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
-    if label in _LEVELS and not any(map(str.isalpha, text)):
-        label = "text"  # a number or a mark is no heading
+    if label in ("text", "sub_title"):
+        label = heading(text, size, body_size) or label
+    if label in _LEVELS and (_SUM.search(text) or not any(map(str.isalpha, text))):
+        label = "text"  # a sum, a number or a mark is no heading
     return Block(
-        label=(heading(text, size, body_size) or label) if label in ("text", "sub_title") else label,
+        label=label,
         text=text,
         box_px=(max(0, int(min(x0))), max(0, int(min(y0))), round(max(x1)), round(max(y1))),
         confidence=sum(cell.confidence * length for cell, length in zip(cells, lengths, strict=True))

@@ -4,6 +4,7 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -13,13 +14,14 @@ import numpy as np
 from ocr.imaging.measures import ONE_ROW
 from ocr.line_reader.found_lines import Box, ReadLine, TextLine
 from ocr.line_reader.levelling import levelled
-from ocr.line_reader.line_features import line_tokens
+from ocr.line_reader.line_features import Floats, line_tokens
 from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
 
 # The network has learned from pages of up to 450 lines. Sheets of more are parted at their widest white: across, or
 # down where lines on both sides are as wide as those of running text, in type sizes, and no prices beside names.
 _MOST_LINES, _RUNNING = 450, 9.0
+_AMOUNT, _SURE = re.compile(r"(?:(?:EUR|CHF|[€$£]) ?)?\d[\d.,]*[.,]\d\d(?: ?(?:EUR|CHF|[€$£]))?"), 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +56,28 @@ def in_reading_order(
         boxes = np.array([(it.left, it.right, it.middle, it.size) for it in lines], np.float32)
         texts = [read.text for read in own]
         tokens = line_tokens(boxes, texts, *(size_px or _size_around(lines)), rules)
-        structure = structure_of(*(network or shipped()).logits(tokens), tokens.places, TABULAR)
+        roles, pairs = (network or shipped()).logits(tokens)
+        _join_amounts(texts, boxes, roles, pairs)
+        structure = structure_of(roles, pairs, tokens.places, TABULAR)
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]
             found.append(Unit(role, [[own[at] for at in row] for row in rows], places))
     return found
+
+
+def _join_amounts(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats) -> None:
+    """Makes amounts that end in one place follow the names at their left as if of one line each, but in tables."""
+    is_cell, ends = np.isin(roles.argmax(1), TABULAR), boxes[:, 1]
+    are_amounts = np.array([_AMOUNT.fullmatch(text) is not None for text in texts])
+    for amount in np.flatnonzero(are_amounts):
+        left, end, base, size = boxes[amount]
+        beside = (ends < left) & (abs(boxes[:, 2] - base) < ONE_ROW * size)
+        name = int(np.where(beside, ends, -np.inf).argmax())
+        is_named = beside.any() and not is_cell[name] | is_cell[amount] and any(map(str.isalpha, texts[name]))
+        if is_named and (are_amounts & (abs(ends - end) < size)).sum() > 1:
+            roles[amount], pairs[:, amount] = roles[name], pairs[:, name]
+            pairs[:, :, amount] = pairs[:, :, name]
+            pairs[:, name, amount], pairs[:, amount, name] = _SURE, (-_SURE, _SURE, _SURE, _SURE)
 
 
 def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:

@@ -59,8 +59,7 @@ def marks_of(image: Floats, size_px: float) -> Marks | None:
         return None
     profile = ink[top:end].max(0)
     inked = np.flatnonzero(profile > _INK)
-    tall = np.count_nonzero(ink[near].max(0) > np.maximum(profile, _INK))
-    if not len(inked) or tall > _TALL * size_px:
+    if not len(inked) or (ink[near].max(0) > np.maximum(profile, _INK)).sum() > _TALL * size_px:
         return None
     return Marks((end - top) / size_px, _likeness(profile[None, inked[0] : inked[-1] + 1]))
 

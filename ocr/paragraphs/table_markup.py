@@ -13,6 +13,7 @@ TAG = re.compile(
 
 _LEADER, _MANY = re.compile(r"(\. ?){4}|… ?(?:…|$)"), 0.3  # the share of rows
 _NUMBER = re.compile(r"\d")
+_MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]|\(?(?:\d{1,3}|[a-zA-Z])[.)]")
 
 Rows = Sequence[Sequence[tuple[Cell, str]]]
 
@@ -30,6 +31,12 @@ def is_contents(rows: Rows) -> bool:
     """Returns whether rows are of a table of contents: dots lead from many to a page number."""
     led = sum(any(_LEADER.search(text) for _, text in row) for row in rows)
     return led >= _MANY * len(rows)
+
+
+def is_list(rows: Rows) -> bool:
+    """Returns whether rows are the items of a list and nothing more: a mark begins each, in place of a column."""
+    marks = [row[0][1] for row in rows if row[0][1]]
+    return len(marks) > 1 and max(map(len, rows)) == 2 and all(map(_MARK.fullmatch, marks))
 
 
 def as_text(rows: Rows) -> str:

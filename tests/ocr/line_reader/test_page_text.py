@@ -113,6 +113,20 @@ def test_a_table_without_rules_has_columns_where_its_white_is() -> None:
     assert "| Ada | 4 | 310 |\n| Lotte |  | 95 |" in page.markdown
 
 
+def test_a_list_whose_marks_stand_far_from_its_words_is_no_table() -> None:
+    marks, words = ("–", "–", "–", "–"), ("Fresh herbs", "Salt and oil", "A large pan", "Two lemons")
+    items = [
+        read(text, x, x + 14 * len(text), 100 + 26 * n)
+        for n, item in enumerate(zip(marks, words, strict=True))
+        for x, text in zip((50, 130), item, strict=True)
+    ]
+    items = [
+        replace(it, words=(LineWord(text=it.text, left=it.line.left, right=it.line.right, confidence=0.9),))
+        for it in items
+    ]
+    assert page_text(items).text == "\n".join(f"– {text}" for text in words)
+
+
 def test_a_cell_that_goes_on_below_is_one_cell() -> None:
     def cell(text: str, x: int, y: int) -> ReadLine:
         words = (LineWord(text=text, left=x, right=x + 80, confidence=0.9),)
@@ -276,6 +290,10 @@ def test_blocks_are_named_by_what_they_are_on_the_page() -> None:
     assert (named["A"], named["3"], named["—"]) == ("page_header", "footnote", "page_number")
 
 
-def test_a_number_alone_is_no_heading() -> None:
-    page = page_text([read("7", 300, 330, 80, size=60.0), *paragraph("body", 240, 8)])
-    assert page.blocks[0].label not in ("title", "sub_title")
+def test_a_number_alone_and_a_sum_are_no_headings() -> None:
+    """Whatever their size."""
+    for large in ("7", "Rechnungsbetrag € 5.431,16", "Total 1,204.00 EUR", "Due $45.00"):
+        page = page_text([read(large, 300, 330 + 20 * len(large), 80, size=60.0), *paragraph("body", 240, 8)])
+        assert page.blocks[0].label not in ("title", "sub_title")
+    page = page_text([read("Version 2.10", 300, 570, 80, size=60.0), *paragraph("body", 240, 8)])
+    assert page.blocks[0].label == "title"

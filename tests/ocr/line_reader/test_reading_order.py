@@ -74,6 +74,39 @@ def test_lines_of_a_receipt_keep_their_prices() -> None:
     assert order([*prices, *items]) == [f"item{n}|price{n}" for n in range(5)]
 
 
+def test_an_amount_follows_its_name_where_it_is_larger_than_the_sums_above() -> None:
+    """As drawn and found on an invoice, whose sums stand below its table."""
+    drawn = [
+        ("Musterbau GmbH", 101, 425, 125, 35), ("Lindenweg 4, 50667 Köln", 101, 341, 188, 21),
+        ("Köln, 12.03.2024", 831, 993, 188, 21), ("Rechnung Nr. 2024-118", 101, 407, 271, 27),
+        ("Betrag", 1052, 1125, 333, 21), ("Menge", 681, 754, 333, 21), ("Pos. Beschreibung", 101, 329, 333, 21),
+        ("Preis", 843, 897, 333, 21), ("2.444,40", 1040, 1131, 370, 21), ("42", 699, 730, 370, 21),
+        ("1", 101, 120, 371, 21), ("58,20", 837, 897, 371, 21), ("Fliesen grau 30 x 60", 185, 377, 371, 21),
+        ("558,00", 1058, 1131, 408, 21), ("Kleber 25 kg", 185, 305, 408, 21), ("18", 699, 730, 408, 21),
+        ("31,00", 843, 897, 408, 21), ("2", 101, 120, 408, 21), ("3", 101, 120, 446, 21),
+        ("1.559,04", 1040, 1125, 446, 21), ("Verlegung", 185, 288, 446, 21), ("42", 699, 730, 446, 21),
+        ("37,12", 843, 897, 446, 21), ("4.561,44 €", 1022, 1131, 503, 21), ("Zwischensumme", 101, 276, 504, 21),
+        ("866,67 €", 1040, 1131, 540, 22), ("Umsatzsteuer 19%", 101, 293, 540, 22),
+        ("5.431,16 €", 980, 1131, 575, 28), ("Rechnungsbetrag", 101, 353, 575, 28),
+        ("Zahlbar innerhalb von 14 Tagen auf das Konto DE12 3456 7890.", 101, 720, 642, 21),
+    ]  # fmt: skip
+    reads = []
+    for text, left, right, base, size in drawn:
+        line = TextLine(
+            left=left, right=right, baseline=np.full(right - left, base, np.float32), size=float(size)
+        )
+        reads.append(ReadLine(line=line, text=text, confidence=1.0))
+    rows = [
+        [read.text for read in row] for unit in in_reading_order(reads, (1240, 1754)) for row in unit.rows
+    ]
+    sums = (
+        ("Zwischensumme", "4.561,44 €"),
+        ("Umsatzsteuer 19%", "866,67 €"),
+        ("Rechnungsbetrag", "5.431,16 €"),
+    )
+    assert [row for row in rows if row[0] in dict(sums)] == [list(pair) for pair in sums]
+
+
 def test_a_spread_is_read_page_by_page() -> None:
     left, right = column("l", 50, 60, 12), column("r", 700, 60, 12)
     places = [("8", 200, 230, 400), *left, ("9", 900, 930, 400), *right]
