@@ -45,13 +45,13 @@ def blank_reason(document: Any, index: int) -> str:
 
     Call it after `missing_message`.
     """
-    suspicious = complaints.suspicions(complaints.said())
-    if suspicious:
-        return complaints.sentence({"content": suspicious})
     try:
         content = bytes(document.load_page(index).read_contents())
     except _ERRORS:
         return complaints.sentence({"content": complaints.suspicions(complaints.said())})
+    suspicious = complaints.suspicions(complaints.said())
+    if any(content or line != complaints.CUT_FLATE for line in suspicious):  # an empty stream ends too soon
+        return complaints.sentence({"content": suspicious})
     # PDF treats zeros as white space, but no program writes them.
     is_zeros = b"\0" in content and not content.strip(b"\0 \t\r\n\f")
     return f"{complaints.WORDS['content']}: its content is zeros" if is_zeros else ""

@@ -40,12 +40,12 @@ def is_damaged(filter_name: str, data: bytes) -> bool:
 
 
 def is_cut(data: bytes) -> bool:
-    """Returns whether a zlib stream ends before its last block does; one that lacks only its checksum is not cut."""
+    """Returns whether a zlib stream ends before its last block does. One without its checksum, or empty, is not cut."""
     try:
         is_ended, num_bytes = _unpacked(data[2:], -zlib.MAX_WBITS)
     except zlib.error:
         return True
-    return not is_ended and num_bytes <= _MOST_BYTES
+    return bool(data) and not is_ended and num_bytes <= _MOST_BYTES
 
 
 def _unpacked(data: bytes, wbits: int = zlib.MAX_WBITS) -> tuple[bool, int]:

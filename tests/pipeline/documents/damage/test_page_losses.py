@@ -100,18 +100,24 @@ def test_what_was_said_while_a_layer_was_judged_is_said_again_when_the_page_issh
     assert "Not a JPEG file" in show(path, documents=documents).missing
 
 
-def test_a_page_without_content_is_blank(tmp_path: Path) -> None:
+@pytest.mark.parametrize("contents", [b"", b"/Contents 4 0 R", b"/Contents [4 0 R 5 0 R]"])
+def test_a_page_without_content_is_blank(tmp_path: Path, contents: bytes) -> None:
+    """An empty stream, as pikepdf writes for a blank page, hides nothing, nor before another one."""
     path = tmp_path / "empty.pdf"
     path.write_bytes(
         pdf(
             {
                 1: b"<< /Type /Catalog /Pages 2 0 R >>",
                 2: b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-                3: b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] >>",
+                3: b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 300 300] %s >>" % contents,
+                4: b"<< /Filter /FlateDecode /Length 0 >>\nstream\n\nendstream",
+                5: b"<< /Length 25 >>\nstream\n0 g 90 90 99 99 re f      \nendstream",
             }
         )
     )
-    assert show(path).blank
+    drawn = show(path)
+    assert drawn.blank == (b"5" not in contents)
+    assert not drawn.missing
 
 
 @pytest.mark.parametrize(
