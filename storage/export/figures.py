@@ -13,7 +13,7 @@ from typing import Self
 from urllib.parse import quote
 
 from storage.export.rows import BlockRow, PageRow
-from storage.strings.text import text_sha256
+from storage.strings.text import stored_path, text_sha256
 from storage.types import BoxPx
 
 # Regions that are pictures; models that write a reference for a picture call it "image".
@@ -148,7 +148,7 @@ Draw = Callable[[PageRow, Sequence[BoxPx]], Sequence[bytes] | str]
 def partial_path(target: str) -> str:
     """Returns where a file or folder is written until it is whole: beside it, with a name that is never too long."""
     folder, name = os.path.split(target)
-    return os.path.join(folder, f".{text_sha256(name)[:16]}.{os.getpid()}.part")
+    return os.path.join(folder, f".{text_sha256(stored_path(name))[:16]}.{os.getpid()}.part")
 
 
 class DocumentFigures:

@@ -1,5 +1,6 @@
 """Searchable PDFs as documents end, and files that leave their folder once they were read."""
 
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def files(folder: Path) -> set[str]:
 
 
 def text(path: Path) -> str:
-    with pymupdf.open(path) as document:
+    with pymupdf.open(stream=path.read_bytes()) as document:
         return str(document[0].get_text())
 
 
@@ -70,6 +71,16 @@ def test_a_pdf_whose_name_would_be_too_long_has_a_shorter_one(inbox: Path, make_
     (name,) = (name for name in files(inbox / "pdf") if name.startswith("nnn"))
     assert len(name) == 255
     assert "no room" in text(inbox / "pdf" / name)
+
+
+def test_names_that_are_not_utf8_are_kept(inbox: Path) -> None:
+    name = os.fsdecode(b"Stra\xdfe/M\xfcller.pdf")
+    (inbox / name).parent.mkdir()
+    (inbox / "sub" / "a.pdf").rename(inbox / name)
+    run(inbox, "--pdf-to", str(inbox / "pdf"), "--move-to", str(inbox / "done"))
+    assert files(inbox / "pdf") == {name, "sub/a.pdf"}
+    assert "the first document" in text(inbox / "pdf" / name)
+    assert files(inbox / "done") == {name, "sub/a"}
 
 
 def test_a_run_that_reads_nothing_writes_only_what_is_not_there(inbox: Path) -> None:
