@@ -17,12 +17,11 @@ ABOVE, BELOW = 0.98, 0.32
 _BESIDE = 0.25  # the same, of the paper at a line's ends
 _SMOOTH = 3.0  # over this many type sizes a baseline is evened out
 MAX_HALVINGS, WORTH_HALVING = 2, 1.1
-# Where a line that is too long may be cut: in the whitest stretch of this width among the last pixels that fit.
-# And there between two letters.
+# A line that is too long is cut in the whitest stretch of this width among the last pixels, between two letters.
 _GAP_PX, _SEARCHED_PX, _LETTER_GAP_PX = 24, 500, 3
 # Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
 QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
-LEAST_CONTRAST, RANGE = 0.06, (-0.3, 1.3)
+LEAST_CONTRAST, RANGE, _BOX = 0.06, (-0.3, 1.3), 0.5
 
 
 def line_image(darkness: Floats, line: TextLine) -> Floats:
@@ -112,12 +111,13 @@ def pieces(image: Floats) -> Iterator[Floats]:
 
 
 def normalised(image: Floats) -> Floats:
-    """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted."""
+    """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted, boxes too."""
     lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
-    if middle - lightest > darkest - middle:
-        contrast = max(dark_paper - lightest, LEAST_CONTRAST)
-        inked = (np.float32(dark_paper) - image) / np.float32(contrast)
-    else:
-        inked = (image - np.float32(paper)) / np.float32(max(darkest - paper, LEAST_CONTRAST))
-    clipped: Floats = np.clip(inked, *RANGE)
+    ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
+    contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
+    clipped: Floats = np.clip((image - np.float32(ground)) / np.float32(contrast), *RANGE)
+    edges = np.flatnonzero(np.diff(clipped[[0, 1, -2, -1]].min(0) > _BOX, prepend=False, append=False))
+    for start, end in edges.reshape(-1, 2):
+        if end - start > HEIGHT_PX / 2 and np.median(clipped[:, start:end]) > _BOX:
+            clipped[:, start:end] = 1 - clipped[:, start:end]
     return clipped

@@ -127,7 +127,7 @@ class Atlas:
 def normalised_lines(images: Tensor, widths: Tensor) -> Tensor:
     """Returns what `ocr.line_reader.line_images.normalised` makes of each image alone, 0 beyond its width.
 
-    images: [N, H, W] darkness. widths: [N].
+    But for boxes with white letters within a line, of which none is made here. images: [N, H, W] darkness. widths: [N].
     """
     parts = zip(torch.split(images, _AT_ONCE), torch.split(widths, _AT_ONCE), strict=True)
     return torch.cat([_normalised(*part) for part in parts])

@@ -1,6 +1,7 @@
 """Images of lines: level, at one size, with white paper and black ink, whatever they were."""
 
 import numpy as np
+import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.found_lines import Floats, TextLine
@@ -64,6 +65,22 @@ def test_faint_and_inverted_print_look_like_black_on_white() -> None:
     assert float(np.abs(normalised(0.3 + 0.2 * image) - plain).max()) < 0.01
     assert float(np.abs(normalised(1 - image) - plain).mean()) < 0.02
     assert float(np.abs(normalised(np.full((HEIGHT_PX, 100), 0.4, np.float32))).max()) == 0
+
+
+@pytest.mark.parametrize("paper", [1, -1], ids=["black box", "white box"])
+def test_a_word_in_a_box_of_the_other_colour_looks_like_the_others(paper: int) -> None:
+    image = line_image(*page(40, "Press ENTER to go on"))
+    box = slice(image.shape[1] * 9 // 32, image.shape[1] * 20 // 32)
+    boxed = image.copy()
+    boxed[:, box] = 1 - image[:, box]
+    found = normalised(boxed if paper > 0 else 1 - boxed)
+    assert float(np.abs(found - normalised(image)).mean()) < 0.02
+
+
+def test_rules_over_and_under_words_are_no_box() -> None:
+    image = line_image(*page(40))
+    image[:3, 60:300] = image[-3:, 60:300] = 1
+    assert float(normalised(image)[5:-5].mean()) < 0.3
 
 
 def test_a_long_line_is_cut_in_white() -> None:
