@@ -6,12 +6,13 @@ The text tells whether there is one, and its script. A layer that is judged may 
 """
 
 import logging
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from ocr.orientation.detect import Angle
@@ -32,6 +33,7 @@ _ITALIC, _MONOSPACED, _BOLD, _BOLD_CHAR = 2, 8, 16, 8
 _BOLD_NAME = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
+_LETTERS_APART = re.compile(r"\s*(?:[^\W\d_]\s){3}(?:\S\s)+\S\s*")
 # Replacements as in the small model's training text; other models differ little.
 _REPLACED = str.maketrans({
     **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\t", " "), **dict.fromkeys("\u2010\u2011\u00ad", "-"),
@@ -41,6 +43,7 @@ _REPLACED = str.maketrans({
 BREAK_GAP = 1.75  # baselines further apart are two paragraphs, where lines are not usually so far apart
 _SAME_LINE = 0.5
 _SPACE, _WIDE = 0.12, 1.5
+_SET_APART, _EVENLY = 0.8, 0.05  # white between letters that are set apart, and how much more
 _BACK = 0.5  # as far as the A of LaTeX stands in its L
 
 Box = tuple[float, float, float, float]
@@ -164,8 +167,22 @@ def read_spans(display: Any) -> tuple[Span, ...]:
     found = list(text_spans(open_text(display), with_chars=True))
     if sum(len(span["chars"]) for _, span in found) > _MOST_CHARS:
         raise ValueError(f"more than {_MOST_CHARS:,} characters on a page")
+    for _, own in groupby(found, lambda pair: id(pair[0])):
+        _close_up([span for _, span in own])
     understand((span for _, span in found), cache(lambda: _codes(display)))
     return tuple(_span(line, span) for line, span in found if span["chars"])
+
+
+def _close_up(spans: Sequence[Any]) -> None:
+    """Makes a line of MuPDF's one span where letters are set apart, all as far, in which it sees spaces: T I T L E."""
+    chars = [char for span in spans for char in span["chars"]]
+    apart = [char["bbox"][2] - char["bbox"][0] for char in chars if char["synthetic"]] or [math.inf]
+    is_even = max(apart) < min(_SET_APART * spans[0]["size"], min(apart) + _EVENLY * spans[0]["size"])
+    if is_even and _LETTERS_APART.fullmatch("".join(char["c"] for char in chars)):
+        letters = [char for char in chars if not char["synthetic"]]
+        for span in spans:
+            span["chars"] = []
+        spans[0].update(chars=letters, bbox=hull(char["bbox"] for char in letters))
 
 
 def _codes(display: Any) -> Mapping[Any, str]:

@@ -20,24 +20,11 @@ import pymupdf
 from ocr.line_reader.language import letter_costs
 from pipeline.text_layer.extract.spans import Span
 
-_PLAIN = str.maketrans(
-    {"ß": "s", "ø": "o", "æ": "a", "ł": "l", "đ": "d", "ı": "i", "œ": "o", "þ": "t", "ð": "d"}
-)
+_PLAIN = str.maketrans("ßøæłđıœþð", "soaldiotd")
 # Cyrillic and Greek letters as Latin ones that behave alike; others of these alphabets are rare, as q is.
-_SPELLED = {
-    **dict(
-        zip(
-            "абвгдежзийклмнопрстуфхцчэыщшіїєґўђјљњћџѓќѕ",
-            "abvgdezziiklmnoprstufhcceyssiiegudjlncdgkz",
-            strict=True,
-        )
-    ),
-    **dict(zip("αβγδεζηθικλμνξοπρσςτυφχψω", "abgdezitiklmnsoprsstifhpo", strict=True)),
-    "ъ": "",
-    "ь": "",
-    "ю": "iu",
-    "я": "ia",
-}
+_OTHER = "абвгдежзийклмнопрстуфхцчэыщшіїєґўђјљњћџѓќѕαβγδεζηθικλμνξοπρσςτυφχψω"
+_LATIN = "abvgdezziiklmnoprstufhcceyssiiegudjlncdgkzabgdezitiklmnsoprsstifhpo"
+_SPELLED = {**dict(zip(_OTHER, _LATIN, strict=True)), "ъ": "", "ь": "", "ю": "iu", "я": "ia"}
 _RARE = "q"
 # Lists of commands and names cost up to 4.6 bits.
 _MOST_BITS, _ENOUGH_LETTERS = 5.1, 60

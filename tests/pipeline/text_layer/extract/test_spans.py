@@ -5,7 +5,7 @@ import pytest
 
 from pipeline.documents.pdf import open_pdf
 from pipeline.text_layer.extract import spans
-from pipeline.text_layer.extract.spans import read_text
+from pipeline.text_layer.extract.spans import as_text, read_spans, read_text
 from tests.pipeline.text_layer.extract.text_pages import written
 
 TESTS = Path(__file__).parents[3]
@@ -40,3 +40,14 @@ def test_a_layer_that_cannot_be_read_fails_no_page(monkeypatch):
 
     monkeypatch.setattr(pymupdf, "TextPage", broken)
     assert not read(SAMPLES / "report.pdf")
+
+
+@pytest.mark.parametrize(("step", "text"), [(20, "NIGHT SHIFT"), (40, "N I G H T S H I F T")])
+def test_letters_that_are_set_apart_are_words_and_cells_stay(step: int, text: str) -> None:
+    letters = "NIGHT SHIFT" if step == 20 else "NIGHTSHIFT"
+    with pymupdf.open() as document:
+        page = document.new_page(width=520, height=300)
+        for number, letter in enumerate(letters):
+            page.insert_text((50 + step * number, 80), letter, fontsize=20, fontname="cour")
+        found = read_spans(page.get_displaylist())
+    assert as_text([span.line for span in found]) == text
