@@ -18,7 +18,7 @@ from pipeline.text_layer.extract.places import composed, settled, written_in
 from pipeline.text_layer.extract.ruled_tables import find_tables
 from pipeline.text_layer.extract.spans import read_spans
 from pipeline.text_layer.extract.transcript import as_parsed
-from pipeline.text_layer.trust.covered import mapped, once, uncovered
+from pipeline.text_layer.trust.covered import mapped, uncovered
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words
 from pipeline.text_layer.trust.shapes import SeenFonts, in_doubt
@@ -175,7 +175,7 @@ def judged(
 def _evidence(page: Any) -> Evidence | None:
     """Returns what a page's layer holds and what the page shows; None where there is no layer."""
     display = page.get_displaylist()
-    spans = once(composed(read_spans(display)))
+    spans = composed(read_spans(display))
     if not any(span.glyphs for span in spans):
         return None
     ink, drawn = Ink.of(display), Drawn.of(page)

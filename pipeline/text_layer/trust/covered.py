@@ -6,7 +6,7 @@ Torch-free.
 """
 
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -25,7 +25,6 @@ _SAME_PLACE_PT = 0.6  # between the left ends of a character as two of MuPDF's d
 _FEW_LINES_PT = 40.0  # of a cover: what is written on a larger one stands in its own order
 _UPRIGHT_PT = 0.1  # by which an upright line may slant
 _ROUNDED = 8  # lines and curves of a rectangle with round corners
-_COPIES, _SHADOW = 8, 0.2  # most copies of a text that are compared; in type sizes, less than an l's width
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,23 +177,6 @@ def _thick(start: Any, end: Any, width: float) -> Any:
     down = width / 2 if abs(y1 - y0) < _UPRIGHT_PT else 0.0
     box = min(x0, x1) - across, min(y0, y1) - down, max(x0, x1) + across, max(y0, y1) + down
     return pymupdf.Rect(box) if across or down else pymupdf.Rect()
-
-
-def once(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Returns the spans without copies that another one nearly covers, drawn for a shadow, for bold print or twice."""
-    copies: defaultdict[str, list[Span]] = defaultdict(list)
-    for span in reversed(spans):  # the last one lies on top
-        alike = copies[span.line.text.strip()]
-        if not any(_is_over(span, other) for other in alike[-_COPIES:]):
-            alike.append(span)
-    kept = {id(span) for alike in copies.values() for span in alike}
-    return tuple(span for span in spans if id(span) in kept)
-
-
-def _is_over(span: Span, other: Span) -> bool:
-    """Returns whether two spans of one text begin in one place, nearly: their boxes may be as high as several lines."""
-    one, two = span.line, other.line
-    return max(abs(one.base - two.base), abs(one.x0 - two.x0)) < _SHADOW * min(one.size, two.size)
 
 
 # The share of a typeface's characters without a meaning from which on no other of it is believed; and how many are few.

@@ -7,7 +7,7 @@ way. Torch-free.
 
 import re
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -25,6 +25,7 @@ _UNMAPPED, _UNMAPPED_AT_ALL = 0.01, 0.5
 _INVISIBLE = 0.02  # a hidden heading is more than a stray mark
 _UNSEEN = 0.05  # some are legitimate, such as a figure's white label on white
 _TURNED = 0.9  # axes, margins and a table's headings are fewer
+_COPIES = 8  # most copies of a text that are compared
 _STACKED = 0.05  # drawn in the place of another; accents that are drawn separately are 3% of a page
 # Shares of the page.
 _PICTURES = 0.5  # beyond this a page may be a scan, with its text in the picture
@@ -177,6 +178,18 @@ def _stacked_reason(page: Evidence) -> str:
     return f"{share:.0%} of its characters overlap" if share > _STACKED else ""
 
 
+def _doubled_reason(page: Evidence) -> str:
+    """Returns a reason if text is doubled, as for shadows or bold print; MuPDF drops only copies next to each other."""
+    copies: defaultdict[str, list[Span]] = defaultdict(list)
+    doubled = 0
+    for span in page.spans:
+        alike = copies[span.line.text.strip()]
+        doubled += len(span.glyphs) if any(_is_beside(span, other) for other in alike[-_COPIES:]) else 0
+        alike.append(span)
+    share = doubled / max(len(page.glyphs), 1)
+    return f"{share:.0%} of its characters are copies next to others" if share > _STACKED else ""
+
+
 def _unlikely_reason(page: Evidence) -> str:
     letters = Counter("".join(page.words).lower())
     mark, most = next(iter(letters.most_common(1)), ("", 0))
@@ -261,9 +274,16 @@ def _uncovered_reason(page: Evidence, limit: float) -> str:
 
 _OF_THE_SCAN = (_invisible_reason, _pictures_reason, _under_pictures_reason)
 _OF_THE_TEXT = (
-    _unmapped_reason, _stacked_reason, _mojibake_reason, _unlikely_reason, _mixed_reason, _in_pieces_reason,
-    _backward_reason, _turned_reason,
+    _unmapped_reason, _stacked_reason, _doubled_reason, _mojibake_reason, _unlikely_reason, _mixed_reason,
+    _in_pieces_reason, _backward_reason, _turned_reason,
 )  # fmt: skip
 _OF_THE_PAGE = (_mismatched_reason, _out_of_order_reason, _unseen_reason)
 # What the page shows besides.
 _GAPS = (_lost_reason, partial(_uncovered_reason, limit=_UNCOVERED), _words_in_picture_reason)
+
+
+def _is_beside(span: Span, other: Span) -> bool:
+    """Returns whether two spans overlap by about half."""
+    (a0, b0, a1, b1), (c0, d0, c1, d1) = span.box, other.box
+    across, down = min(a1, c1) - max(a0, c0), min(b1, d1) - max(b0, d0)
+    return across > 0.5 * (a1 - a0) and down > 0.4 * (b1 - b0)

@@ -115,16 +115,6 @@ def test_what_is_painted_over_is_no_text(draw: Callable[[Any], None], rotation: 
     assert LINES[2] in text
 
 
-@pytest.mark.parametrize("by", [(0, 0), (0.4, 0), (1.5, 1.5)], ids=["twice", "bold", "shadow"])
-def test_what_is_drawn_again_over_itself_is_said_once(by: tuple[float, float]) -> None:
-    def again(page: Any) -> None:
-        page.insert_text((50, 200), "Total due", fontsize=12)
-        page.insert_text((50 + by[0], 200 + by[1]), "Total due", fontsize=12)
-        page.insert_text((50, 214), "Total due", fontsize=12)
-
-    assert text_of(again).count("Total due") == 2
-
-
 def highlighted(page: Any) -> None:
     page.add_highlight_annot(place(page, "silver coins"))
 
