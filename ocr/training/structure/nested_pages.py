@@ -1,14 +1,13 @@
 """Pages of several parts: bands and regions, open books, newspapers."""
 
 import random
-from dataclasses import replace
 from itertools import pairwise
 
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.genres import Form
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.page_parts import NAMED, moved, part, shifted, single
-from ocr.training.structure.placed_lines import MOST, LinePage, frame, next_block, put_line, width_of
+from ocr.training.structure.placed_lines import MOST, LinePage, frame, next_block, put_line
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _BAR_SHARE = 0.15  # of the bands, under a row of names
@@ -69,39 +68,16 @@ def _bar(rng: random.Random, source: PageSource, lines: list[TrueLine], box: Box
 
 def spreads(rng: random.Random, source: PageSource) -> LinePage:
     """Returns two pages side by side, as of an open book, each with a head and a foot of its own."""
-    width, height, size = rng.uniform(280, 420), rng.uniform(400, 620), rng.uniform(7.0, 11.0)
-    name, lines, rules = rng.choice(["book", "book", "paper", "manual"]), list[TrueLine](), list[Box]()
+    width, height, lines, rules = rng.uniform(280, 420), rng.uniform(400, 620), list[TrueLine](), list[Box]()
+    genre, size = NAMED[rng.choice(["book", "book", "paper", "manual"])], rng.uniform(7.0, 11.0)
     for number in range(2):
-        form = Form(
-            genre=NAMED[name], width_pt=width, height_pt=height,
-            size_pt=size, columns=1, fill=rng.choice([1.2, 1.2, 0.9, 0.5]), furniture=False,
-        )  # fmt: skip
+        fill = rng.choice([1.2, 1.2, 0.9, 0.5])
+        form = Form(genre=genre, width_pt=width, height_pt=height, size_pt=size, columns=1, fill=fill)
         page = single(rng, source, form)
-        left, right = min(line.x0 for line in page.lines), max(line.x1 for line in page.lines)
-        top = min(line.base for line in page.lines)
-        block = next_block(lines)
-        head, foot = (list[TrueLine]() for _ in range(2))
-        for own, base in ((head, top - rng.uniform(1.6, 3.0) * size), (foot, height - 2 * size)):
-            if rng.random() < (0.8 if own is head else 0.3):
-                words = source.text.phrase(rng, source.text.category(rng), 4)
-                page_number = f"{rng.randint(2, 400)}"
-                middle = (left + right) / 2 - 0.25 * size * len(words)
-                edge = left if number == 0 else right - 0.55 * size * len(page_number)
-                parts = [("page header", words, middle), ("page number", page_number, edge)]
-                parts = parts[rng.choice([0, 0, 1]) if own is head else 1 :]
-                if rng.random() < 0.4:  # both in one line, at the outer edge
-                    words = f"{words} {page_number}" if number else f"{page_number} {words}"
-                    parts = [("page header", words, right - width_of(words) * size if number else left)]
-                for role, text, x in parts:
-                    at = (number * width + x, (number + 1) * width, base)
-                    put_line(own, text, at, size, Place(block, ROLES.index(role)))
-                own.sort(key=lambda line: line.x0)
-        lines += head
-        placed = moved(page, number * width + left, top - 0.8 * size, lines)
+        left = min(line.x0 for line in page.lines)
+        top = min(line.base - 0.8 * line.size for line in page.lines)
+        placed = moved(page, number * width + left, top, lines)
         lines += placed.lines
-        lines += (
-            replace(line, place=replace(line.place, block=placed.lines[-1].place.block + 1)) for line in foot
-        )
         rules += placed.rules
     return LinePage.of("spreads", (2 * width, height), lines, rules)
 

@@ -12,7 +12,7 @@ from ocr.training.structure.placed_lines import LinePage, next_block, put_line, 
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines, true_rules
 
 NAMED = {genre.name: genre for genre in GENRES}
-_LIST_SHARE = 0.22  # of parts
+_LIST_SHARE, _CHART_SHARE = 0.22, 0.06  # of parts
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 
 
@@ -25,7 +25,9 @@ def single(rng: random.Random, source: PageSource, form: Form) -> LinePage:
 
 
 def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> LinePage:
-    """Returns the lines of a small page without furniture, or of a list of names or of items with marks."""
+    """Returns the lines of a small page without furniture, of a diagram, of a list of names or of items with marks."""
+    if rng.random() < _CHART_SHARE:
+        return _chart(rng, source, width_pt, size_pt)
     if rng.random() < _LIST_SHARE:
         lines, leading = list[TrueLine](), rng.uniform(1.3, 2.6) * size_pt
         category = source.text.category(rng)
@@ -50,6 +52,33 @@ def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float
         fill=rng.choice([0.9, 0.5, 0.2, 0.05]), furniture=False,
     )  # fmt: skip
     return single(rng, source, form)
+
+
+def _chart(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> LinePage:
+    """Returns the lines of a diagram: its name, figures beside it from the top, names in it, what stands below it."""
+    size, category, lines = rng.uniform(0.6, 1.0) * size_pt, source.text.category(rng), list[TrueLine]()
+    wide, count, across = rng.uniform(0.3, 0.9) * width_pt, rng.randint(3, 9), rng.randint(2, 7)
+    high, left = max(1.4 * count * size, rng.uniform(0.3, 1.0) * wide), 3 * size
+    step, lowest = rng.choice([1, 2, 5]) * 10 ** rng.randint(-2, 3), rng.choice([0, 1, count // 2])
+
+    def put(text: str, x: float, y: float, block: int) -> None:
+        text = text or source.text.phrase(rng, category, rng.randint(1, 3))
+        put_line(lines, text, (x, x + wide / (across if block == 8 else 1), y), size, Place(block, 0))
+
+    for y in (-size, 0.5 * size)[: rng.choice([0, 0, 1, 2])]:
+        put("", left + rng.choice([0.0, 0.3]) * wide, y - 1.5 * size, 0)
+    for row in range(count):
+        text = f"{step * (count - row - lowest):g}"
+        put(text, max(0.0, left - 0.6 * size * len(text)), high * (row + 0.5) / count, 1)
+    for block, y in enumerate(sorted(rng.random() for _ in range(rng.choice([0, 0, 2, 4]))), 2):
+        put("", left + rng.uniform(0.1, 0.8) * wide, y * high, block)
+    named, first = rng.random() < 0.4, rng.choice([0, 0, 1990])
+    for column in range(across):
+        text = "" if named else f"{first + column if first else column * step:g}"
+        put(text, left + column / across * wide, high + 1.5 * size, 8)
+    if rng.random() < 0.6:
+        put("", left + rng.uniform(0.2, 0.6) * wide, high + 3 * size, 9)
+    return LinePage.of("chart", (width_pt, high + 4 * size), lines)
 
 
 def moved(page: LinePage, x: float, top: float, before: Sequence[TrueLine]) -> LinePage:

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from ocr.line_reader.structure_network import ROLES
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.line_noise import cut
+from ocr.training.structure.page_parts import shifted
 from ocr.training.structure.placed_lines import MOST, LinePage, frame, put_line, width_of, wrapped
 from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _GOES_ON = "<"  # a cell of the one before it
+_SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
 
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
@@ -29,6 +31,7 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     flush, coded, programs = rng.random() < 0.3, rng.random() < 0.6, rng.choice([0, 0, 0.3])
     rules, ruled, parted = list[Box](), rng.choice([0.0, 0.0, 0.3, 1.0]), rng.random() < 0.2
     filled, once = rng.choice([0, 0, 0.5, 0.9]), rng.random() < 0.3
+    sunk, lined = rng.choice(_SUNK), rng.choice([0, 0, 0.8])
 
     def phrase(few: int, most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(few, most))
@@ -78,7 +81,7 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
             table, has_head = table + 1, first or rng.random() < headed
             for row in range(1 if first else rng.randint(1, 16)):
                 start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
-                is_head = has_head and not row
+                is_head, begun = has_head and not row, len(lines)
                 for cell, stop in enumerate(stops):
                     y, last = start, cell == len(stops) - 1
                     at = x + stop * wide + (0.0 if cell else indent)
@@ -102,7 +105,9 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                             at = max(before, at - 6 * size, right - 0.5 * size * len(text))
                         before = put_line(lines, text, (at, room, y), size, own) + 0.8 * size
                     end = max(end, y)
+                _lower(lines, begun, sunk)
                 y = end + leading
+                rules += frame((x, end + 0.3 * leading, right, y), "t") if rng.random() < lined else []
             at = y - 0.8 * leading
             end = x + rng.choice([1.0, 1.0, 0.5]) * wide
             rules += frame((x, at, end, at), "t") if rng.random() < ruled else []
@@ -148,6 +153,9 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         heads, plain = int(rng.random() < 0.5), rng.random() < 0.5
         if heads:
             rows[0] = [phrase(2) for _ in kinds]
+        if rng.random() < 0.15:  # of a spreadsheet, with the names of its columns and rows
+            rows = [["", *"ABCDEF"[:count]], *([f"{n}", *row] for n, row in enumerate(rows, 1))]
+            kinds, count, heads = [0, *kinds], count + 1, heads + 1
         most = rng.uniform(0.3, 0.8) * wide
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
         heads += _over_columns(rng, rows, phrase, heads)
@@ -155,9 +163,9 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
-        x0, x1, start = edges[0], edges[-1], y - 0.9
+        x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
         for number, row in enumerate(rows):
-            top, end, x = y, y, left
+            top, end, x, begun = y, y, left, len(lines)
             for column, text in enumerate(row):
                 y, last = top, column
                 while last + 1 < count and row[last + 1] == _GOES_ON:
@@ -171,6 +179,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                     put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
                     end, y = max(end, y), y + leading
                 x += widths[column] + gap
+            _lower(lines, begun, sunk)
             y = end + pitch
             foot = y - 0.9 - 0.1 * pitch
             is_ruled = ruled in ("rows", "grid") or (ruled == "head" and number in (0, len(rows) - 1))
@@ -190,7 +199,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a catalogue's page or a menu's columns: entries under names, with numbers at the left and prices at the
     right. What is told of a dish, after its price, stands below it.
     """
-    count, size, prices = rng.choice([1, 1, 1, 2, 2, 3]), rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
+    count, size, prices = rng.choice([1, 1, 2, 2, 2, 3]), rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
     width = rng.uniform(300, 600) if count == 1 else rng.uniform(17, 38) * size
     from_left, to_right, top = rng.uniform(0.06, 0.15), rng.uniform(0.85, 0.95), rng.uniform(3, 12) * size
     hung, number, y = rng.choice([0.0, rng.uniform(2.0, 5.0)]) * size, rng.randint(1, 900), top
@@ -200,11 +209,13 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     apart, stop = rng.choice([0.0, 0.4, 1.0]) * size, rng.choice([".", ".", "", ")"])
     money = rng.choice(["{}", "{}", "{}.50", "{}.—", "{},90 €", "€ {}", "${}.95", "{}.00"])
     block, foot, numbered, over = 0, top, numbered if hung else 0.0, rng.uniform(0, 0.8) * size
-    steady = rng.choice([0, 0, rng.randint(3, 8)])  # so many under each name, level in all columns
+    steady = rng.choice([0, rng.randint(3, 8)])  # so many under each name, level in all columns
     every, alike, told = steady * rng.randint(1, 4), rng.choice([1, 1, 2]), rng.choice([0.0, 0.0, 0.4, 1.0])
+    most, priced = rng.choice([3, 5, 12]), 1.0 if steady and rng.random() < 0.7 else priced
+    larger, indented, has_names = rng.choice([1.0, 1.0, 1.3, 1.6]), rng.choice([0.0, 0.3]), rng.random() < 0.8
 
-    def put(text: str, x: float, room: float, block: int, role: str) -> float:
-        return put_line(lines, text, (x, room, y), size, Place(block, ROLES.index(role)))
+    def put(text: str, x: float, room: float, block: int, role: str, scale: float = 1.0) -> float:
+        return put_line(lines, text, (x, room, y), scale * size, Place(block, ROLES.index(role)))
 
     def price(end: float, block: int) -> None:
         for ahead in range(prices - 1, -1, -1):
@@ -229,12 +240,12 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
         left, right, y = (column + from_left) * width, (column + to_right) * width, top
         for entry in range(every or rng.randint(5, 35)):
             block += 1
-            if entry % steady == 0 if steady else rng.random() < named:
+            if has_names and entry % steady == 0 if steady else rng.random() < named:
                 y += apart + (over if steady else rng.uniform(0, 0.8) * size)
                 text = source.text.phrase(rng, category, rng.randint(1, words))
-                middle = (left + right - 0.5 * size * len(text)) / 2
-                x = max(left, middle) if centred else left + rng.uniform(0.0, 0.3) * (right - left)
-                put(text, x, right, 2 * block, "heading 3")
+                middle = (left + right - 0.5 * larger * size * len(text)) / 2
+                x = max(left, middle) if centred else left + indented * rng.random() * (right - left)
+                put(text, x, right, 2 * block, "heading 3", larger)
                 y += leading + apart
             if rng.random() < numbered:
                 x = left + rng.choice([0, 0, 0.3]) * size
@@ -244,7 +255,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
             rows, is_priced = alike if steady else rng.choice([1, 1, 1, 2, 3]), rng.random() < priced
             for row in range(rows):
                 y += leading if row else 0.0
-                text = source.text.phrase(rng, category, rng.randint(1, 12))
+                text = source.text.phrase(rng, category, rng.randint(1, most))
                 text = f"{'abc'[row]}. {text}" if lettered else text
                 room = right - (4.5 if row == 0 or not is_told else 1.0) * size - 5.5 * (prices - 1) * size
                 end = put(text, left + hung, room, 2 * block + 1, "list item")
@@ -253,6 +264,16 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
             y += leading + (apart if told else 0.0)
         foot = max(foot, y)
     return LinePage.of("entries", (count * width, foot + 4 * size), lines[:MOST])
+
+
+def _lower(lines: list[TrueLine], first: int, share: float) -> None:
+    """Moves the cells of a row, its lines from the first on, down by this share of what they leave free of it."""
+    ends = {line.place.columns: line.base for line in lines[first:]}
+    foot = max(ends.values(), default=0.0)
+    lines[first:] = [
+        shifted(line, 0.0, line.base + share * (foot - ends[line.place.columns]), 1.0)
+        for line in lines[first:]
+    ]
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:

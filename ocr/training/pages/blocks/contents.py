@@ -1,16 +1,12 @@
-"""Tables of contents and indexes: titles or terms, leaders of many kinds, page numbers, mostly at the right edge.
-
-And lists whose items' marks are part of the text.
-"""
+"""Tables of contents and indexes: titles or terms, leaders of many kinds, page numbers, mostly at the right edge."""
 
 import html
 from dataclasses import dataclass
 
-from ocr.training.pages.blocks.block_templates import LISTS, macro
+from ocr.training.pages.blocks.block_templates import LISTS
 from ocr.training.pages.blocks.page_writer import ROMAN, Writer
 from ocr.training.pages.words.nonce import alike
 
-_MARKS = "•–—*◦▪■●○→✓★‣▶+-∗·□☐»"  # of items
 _BOLD = 1.25  # how much wider bold text is, at most
 
 
@@ -148,26 +144,3 @@ def _pages(w: Writer, most: int, digits: int) -> str:
     tag, at = rng.choice(["", "", "u", "b", "i"]), rng.randrange(len(shown))
     shown[at] = f"<{tag}>{shown[at]}</{tag}>" if tag else shown[at]
     return ", ".join(shown)
-
-
-def marked(w: Writer) -> str:
-    """Returns items whose marks are part of the text, up to three levels deep."""
-    rng, levels = w.rng, w.rng.choice([1, 1, 2, 3])
-    marks = [_numbering(w) if w.chance(0.4) else None for _ in range(levels)]
-    shapes = [rng.choice(_MARKS) for _ in range(levels)]
-    counts, level, items = [0] * levels, 0, []
-    for _ in range(rng.randint(3, 10)):
-        numbers = marks[level]
-        mark = numbers[counts[level] % len(numbers)] if numbers else shapes[level]
-        counts[level] += 1
-        text = macro("item")(w) if w.chance(0.4) else w.words(1, 14)
-        items.append(f"<p class=item{level}>{mark} {text}</p>")
-        level = max(0, min(levels - 1, level + rng.choice([-2, -1, 0, 0, 1])))
-        counts[level + 1 :] = [0] * (levels - level - 1)
-    return "".join(items) + (macro("paragraph")(w) if w.chance(0.4) else "")
-
-
-def _numbering(w: Writer) -> list[str]:
-    style = w.rng.choice(["{}.", "({})", "{})"])
-    kinds = [[str(n) for n in range(1, 13)], list("abcdefghijkl"), list("ABCDEFGHIJKL"), ROMAN[:12]]
-    return [style.format(name) for name in w.rng.choice(kinds)]

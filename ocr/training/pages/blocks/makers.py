@@ -1,23 +1,24 @@
 """The makers of all kinds of blocks by their names, which genres.yaml gives shares."""
 
 from ocr.training.pages.blocks.block_templates import macro, templates
-from ocr.training.pages.blocks.contents import contents, index, marked
+from ocr.training.pages.blocks.contents import contents, index
 from ocr.training.pages.blocks.listings import code, shell
-from ocr.training.pages.blocks.page_writer import Maker, Writer
+from ocr.training.pages.blocks.page_writer import ROMAN, Maker, Writer
 from ocr.training.pages.blocks.records import positions, wrapped
 from ocr.training.pages.blocks.slips import slip
 from ocr.training.pages.blocks.tables import grid, table
 
 _MACROS = (
     "abstract", "boxed", "bullets", "capitals", "definitions", "display", "entry", "figure", "footer", "footnotes",
-    "form", "header", "heading", "invoice", "large_print", "letter", "logo", "long_paragraph", "mail", "margin_note",
-    "mathematics", "names", "paragraph", "quotation", "reference", "rule", "short_lines", "small_print", "title",
+    "form", "header", "heading", "invoice", "labels", "large_print", "letter", "logo", "long_paragraph", "magazine",
+    "mail", "margin_note", "marked", "mathematics", "names", "paragraph", "quotation", "reference", "rule",
+    "short_lines", "small_print", "title",
 )  # fmt: skip
 MAKERS: dict[str, Maker] = {
-    **{make.__name__: make for make in (code, contents, index, marked, shell, slip, table, wrapped)},
+    **{make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)},
     **{name: macro(name) for name in _MACROS},
 }
-templates.globals |= {"grid": grid, "positions": positions, "table": table, "wrapped": wrapped}
+templates.globals.update(ROMAN=ROMAN[:12], grid=grid, positions=positions, table=table, wrapped=wrapped)
 
 
 def block(name: str, w: Writer) -> str:
