@@ -25,7 +25,7 @@ from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
-from ocr.paragraphs.line_kinds import heading
+from ocr.paragraphs.line_kinds import AMOUNT, heading
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
@@ -50,7 +50,6 @@ _FILLED, _LONGEST, _FRAMED = 0.3, 600, 3  # least share of cells with text; most
 # their width have so many, as wide as most up to this share.
 _BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
-_SUM = re.compile(r"(?:\d,\d\d|[€$£]\s?[\d.,]*\d[.,]\d\d)$|\d[.,]\d\d\s?(?:[€$£]|EUR|USD|CHF)$")
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
@@ -416,7 +415,8 @@ def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
     lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
     if label in ("text", "sub_title"):
         label = heading(text, size, body_size) or label
-    if label in _LEVELS and (_SUM.search(text) or not any(map(str.isalpha, text))):
+    is_sum = (end := AMOUNT.search(text)) and not end[0].replace(".", "", 1).isdigit()  # no section's number
+    if label in _LEVELS and (is_sum or not any(map(str.isalpha, text))):
         label = "text"  # a sum, a number or a mark is no heading
     return Block(
         label=label,

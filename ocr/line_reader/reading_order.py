@@ -4,7 +4,6 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,11 +16,12 @@ from ocr.line_reader.levelling import levelled
 from ocr.line_reader.line_features import Floats, line_tokens
 from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
+from ocr.paragraphs.line_kinds import AMOUNT
 
 # The network has learned from pages of up to 450 lines. Sheets of more are parted at their widest white: across, or
 # down where lines on both sides are as wide as those of running text, in type sizes, and no prices beside names.
 _MOST_LINES, _RUNNING = 450, 9.0
-_AMOUNT, _SURE = re.compile(r"(?:(?:EUR|CHF|[€$£]) ?)?\d[\d.,]*[.,]\d\d(?: ?(?:EUR|CHF|[€$£]))?"), 8.0
+_SURE = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def in_reading_order(
 def _join_amounts(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats) -> None:
     """Makes amounts that end in one place follow the names at their left as if of one line each, but in tables."""
     is_cell, ends = np.isin(roles.argmax(1), TABULAR), boxes[:, 1]
-    are_amounts = np.array([_AMOUNT.fullmatch(text) is not None for text in texts])
+    are_amounts = np.array([AMOUNT.fullmatch(text) is not None for text in texts])
     for amount in np.flatnonzero(are_amounts):
         left, end, base, size = boxes[amount]
         beside = (ends < left) & (abs(boxes[:, 2] - base) < ONE_ROW * size)

@@ -4,14 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import quantiles
 
-from ocr.paragraphs.line_kinds import (
-    has_leader,
-    is_index,
-    is_list,
-    is_mono,
-    is_numbered,
-    item_mark,
-)
+from ocr.paragraphs.line_kinds import has_leader, is_index, is_list, is_mono, is_numbered, item_mark
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import Line
 

@@ -14,6 +14,9 @@ _UNEVEN = 1.3  # how much longer than the shortest line the longest must be
 _MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s")
 # Type sizes of headings relative to that of most of the page's text, and the most characters.
 _TITLE, _SUB_TITLE, _LONGEST_HEADING = 1.5, 1.15, 200
+_CURRENCY = r"(?:[€$£]|EUR|USD|CHF)"
+# An amount of money at the end of a text; any number with two decimals may be one.
+AMOUNT = re.compile(rf"(?:{_CURRENCY}\s?)?\d[\d.,]*[.,]\d\d(?:\s?{_CURRENCY})?$")
 _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 
