@@ -292,7 +292,7 @@ def test_blocks_are_named_by_what_they_are_on_the_page() -> None:
 
 def test_a_number_alone_and_a_sum_are_no_headings() -> None:
     """Whatever their size."""
-    for large in ("7", "Rechnungsbetrag € 5.431,16", "Total 1,204.00 EUR", "Due $45.00", "1,204.50 USD", "Net 1,50"):
+    for large in ("7", "Rechnungsbetrag € 5.431,16", "Total 1,204.00 EUR", "Due $45.00", "Net 1,50 USD"):
         page = page_text([read(large, 300, 330 + 20 * len(large), 80, size=60.0), *paragraph("body", 240, 8)])
         assert page.blocks[0].label not in ("title", "sub_title")
     page = page_text([read("Version 2.10", 300, 570, 80, size=60.0), *paragraph("body", 240, 8)])
