@@ -156,11 +156,11 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         if rng.random() < 0.15:  # of a spreadsheet, with the names of its columns and rows
             rows = [["", *"ABCDEF"[:count]], *([f"{n}", *row] for n, row in enumerate(rows, 1))]
             kinds, count, heads = [0, *kinds], count + 1, heads + 1
-        most = rng.uniform(0.3, 0.8) * wide
+        most, sided = rng.uniform(0.3, 0.8) * wide, rng.choice(["lllr", "lllr", "lllr", "c"])
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
         heads += _over_columns(rng, rows, phrase, heads)
         gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
-        sides = [rng.choice("lllr") if n == 0 or not kinds[n] else "l" for n in range(count)]
+        sides = [rng.choice(sided) if sided == "c" or n == 0 or not kinds[n] else "l" for n in range(count)]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
         x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
