@@ -33,8 +33,8 @@ SHARES: dict[Callable[..., Any], float] = {
     scan.noise: 0.28,
     scan.salt_and_pepper: 0.07,
     scan.dropouts: 0.04,
-    scan.fax: 0.08,
-    scan.coarse_fax: 0.025,
+    scan.fax: 0.16,
+    scan.coarse_fax: 0.07,
     scan.jpeg: 0.35,
     scan.shades: 0.3,
 }
