@@ -11,8 +11,8 @@ from ocr.training.pages.blocks.tables import grid, table
 _MACROS = (
     "abstract", "boxed", "bullets", "capitals", "definitions", "display", "entry", "figure", "footer", "footnotes",
     "form", "header", "heading", "invoice", "labels", "large_print", "letter", "logo", "long_paragraph", "magazine",
-    "mail", "margin_note", "marked", "mathematics", "names", "paragraph", "quotation", "reference", "rule",
-    "short_lines", "small_print", "title",
+    "mail", "margin_note", "marked", "mathematics", "names", "paragraph", "parallel", "quotation", "reference",
+    "rule", "short_lines", "small_print", "title",
 )  # fmt: skip
 MAKERS: dict[str, Maker] = {
     **{make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)},
