@@ -12,7 +12,7 @@ from ocr.training.structure.placed_lines import LinePage, next_block, put_line, 
 from ocr.training.structure.true_lines import Place, TrueLine, true_lines, true_rules
 
 NAMED = {genre.name: genre for genre in GENRES}
-_LIST_SHARE, _CHART_SHARE = 0.22, 0.06  # of parts
+_LIST_SHARE, _CHART_SHARE = 0.22, 0.03  # of parts
 _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card", "contents", "slides")
 
 
