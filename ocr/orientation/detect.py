@@ -79,11 +79,8 @@ def evidence(pixels: UInt8Array, side_px: int, num_pieces: int) -> Evidence:
     level, upright = probabilities[: len(found[0])], probabilities[len(found[0]) :]
     # For the page on its side, turned clockwise: upright text there needs 90 degrees, upside-down text 270.
     said = [_said(*of) for of in ((level, 0), (upright, 0), (level, 1), (upright, 1))]
-    return Evidence(
-        log_odds=tuple(log_odds for log_odds, _ in said),
-        num_clear=tuple(num_clear for _, num_clear in said),
-        num_pieces=(len(level), len(upright)),
-    )
+    log_odds, num_clear = zip(*said, strict=True)
+    return Evidence(log_odds=log_odds, num_clear=num_clear, num_pieces=(len(level), len(upright)))
 
 
 def shows_words(pixels: UInt8Array) -> bool:

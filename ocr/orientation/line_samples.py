@@ -23,6 +23,7 @@ PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
 _STRIP_PX = 40
 # Pieces whose tops and bottoms differ by no more than this are of the same line.
 _LEVEL_PX = 2
+_ROLL = 4  # times as long as wide: of longer pages, such as till rolls, the short side tells the scale
 # Pieces are taken from the page halved up to this many times, where its pixels are not much finer than theirs.
 _MAX_LEVEL, _FINER = 3, 1.2
 
@@ -45,8 +46,9 @@ class Places:
 
 
 def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
-    """Returns the page in grey, reduced by a whole number to about side_px. pixels: [H, W, 3] or [H, W] uint8."""
-    return picture_of(pixels, round(max(pixels.shape) / side_px)).convert("L")
+    """Returns a page, [H, W, 3] or [H, W] uint8, in grey, reduced by a whole number: its long side to about side_px."""
+    sides = pixels.shape[:2]
+    return picture_of(pixels, round(min(max(sides), _ROLL * min(sides)) / side_px)).convert("L")
 
 
 def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) -> list[Floats]:
@@ -130,13 +132,14 @@ def _sampled(framed: UInt8Array, x: Floats, y: Floats, step: Floats) -> Floats:
 def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) -> Ints:
     """Returns at how many sides of each piece another one lies at the same height."""
     height, num_strips = shape
-    near = _LEVEL_PX
-    starts = np.zeros((height + 1 + 2 * near, num_strips + 2), dtype=np.bool_)
+    starts = np.zeros((height + 1 + 2 * _LEVEL_PX, num_strips + 2), dtype=np.bool_)
     ends = np.zeros_like(starts)
-    for shift in range(2 * near + 1):
+    for shift in range(2 * _LEVEL_PX + 1):
         starts[top + shift, strip + 1] = True
         ends[bottom + shift, strip + 1] = True
     return sum(
-        (starts[top + near, strip + 1 + side] & ends[bottom + near, strip + 1 + side]).astype(np.int64)
+        (starts[top + _LEVEL_PX, strip + 1 + side] & ends[bottom + _LEVEL_PX, strip + 1 + side]).astype(
+            np.int64
+        )
         for side in (-1, 1)
     )  # type: ignore[return-value]

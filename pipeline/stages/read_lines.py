@@ -55,7 +55,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         darkness = darkness_of(grey)
         found = with_initials(darkness, reader.read(darkness, reader.find(darkness)), reader)
         ink = PageInk.of(grey)
-        turned = turned_lines(grey, ink, found, reader)
+        turned = turned_lines(grey, ink, found, reader, rendered.runner_up_deg)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]
         found, stamps, lacks_lines = with_missed(ink, darkness, found, beside, reader)

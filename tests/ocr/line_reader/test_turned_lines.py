@@ -136,3 +136,35 @@ def test_what_was_rotated_is_placed_where_it_stands(turn_deg: float) -> None:
     lines = TurnedLines(turn_deg=turn_deg, lines=(), width_px=320, height_px=200, left=50, top=70)
     box = lines.as_it_stands(Image.eval(turned, lambda grey: 255 * (grey > 128)).getbbox() or (0, 0, 0, 0))
     assert ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) == pytest.approx((50 + 146, 70 + 63), abs=1.5)
+
+
+def figures(font: str, angle_deg: int) -> UInt8Array:
+    """A table of figures that was turned counterclockwise by so much."""
+    random = np.random.default_rng(3)
+    rows = [
+        (30 + 60 * column, 30 + 18 * row, str(random.integers(1000, 9999)))
+        for row in range(15)
+        for column in range(6)
+    ]
+    page = drawn(*(((x, y), text, {"fontname": font}) for x, y, text in rows))
+    return np.ascontiguousarray(np.rot90(page, angle_deg // 90))
+
+
+@pytest.mark.parametrize("font", ["cour", "helv", "tiro"])
+@pytest.mark.parametrize(
+    ("angle_deg", "doubt_deg"), [(90, 90), (90, 270), (180, 180), (180, None), (270, 90)]
+)
+def test_figures_are_read_the_right_way_up(
+    reader: LineReader, font: str, angle_deg: int, doubt_deg: int | None
+) -> None:
+    """Upside down they are read too, as others: 9 for 6, and the one for the other direction of lines on their side."""
+    expected, _ = read(figures(font, 0), reader)
+    grey = figures(font, angle_deg)
+    darkness = darkness_of(grey)
+    found = reader.read(darkness, reader.find(darkness))
+    turned = turned_lines(grey, PageInk.of(grey), found, reader, doubt_deg)
+    right = {line.text for own in turned if own.turn_deg == angle_deg for line in own.lines}
+    wrong = [line for own in turned if own.turn_deg != angle_deg for line in own.lines]
+    assert len(right & set(expected.text.split())) >= 85
+    assert not wrong
+    assert len(without_turned(found, turned)) <= 3

@@ -93,3 +93,16 @@ class TestDecide:
 
     def test_where_nothing_is_text_there_is_nothing_to_try(self):
         assert decide(evidence((-9, -8, -9, -9), (0, 0, 0, 0))) == Orientation()
+
+
+@pytest.mark.parametrize("angle_deg", ANGLES)
+def test_a_till_roll_is_turned_upright(angle_deg: int) -> None:
+    """Reduced by its length, its letters are five pixels high."""
+    with pymupdf.open() as document:
+        roll = document.new_page(width=200, height=2800)
+        for number in range(180):
+            item = f"{WORDS[number % 7 :][:26]} {number:3}.95"
+            roll.insert_text((12, 30 + 15 * number), item, fontsize=9, fontname="cour")
+        pixmap = roll.get_pixmap(dpi=200)
+        pixels = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.width, 3).copy()
+    assert detect(turned(pixels, angle_deg)) == Orientation(angle_deg=angle_deg)
