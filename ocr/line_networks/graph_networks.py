@@ -60,8 +60,7 @@ class GraphNetworks(StackedNetworks):
         units: dict[str, list[Unit]] = {}
         for stack in stacks:
             units.setdefault(stack.path, []).append(self._paths[stack.path].unit(stack))
-        done = self._encode(units)
-        hosted = {path: iter(_on_host(its, done[path])) for path, its in units.items()}
+        hosted = {path: iter(_on_host(units[path], done)) for path, done in self._encode(units).items()}
         return [next(hosted[stack.path]) for stack in stacks]
 
 

@@ -17,7 +17,7 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 from encoders.graphs.path import GraphPath, Tensors, Unit, Watch
 from ocr.line_networks.finder_net import FinderNet
 from ocr.line_networks.reader_net import ReaderNet
-from ocr.line_reader.networks import STEP_PX, STRIDE_PX
+from ocr.line_reader.networks import LEAST, STEP_PX, STRIDE_PX
 from ocr.line_reader.stacks import FIND, INK, LINE, MOST_IMAGES, WHITE, Axis, Stack, num_frames
 
 # Pixels of the largest batch: more in one do not make a GPU faster.
@@ -126,8 +126,10 @@ class LinePath(StackPath):
 
     def _outputs(self, images: Tensor, sizes: Tensor) -> Tensors:
         logits, _ = self._net(images, sizes[:, 1])
-        best, classes = logits.float().max(-1)
-        return {"classes": classes.to(torch.int16), "chances": (best - logits.float().logsumexp(-1)).exp()}
+        best, classes = logits[..., 1:].float().max(-1)
+        chances = (best - logits.float().logsumexp(-1)).exp()
+        sign = (best > logits[..., 0]).to(classes) - (best <= logits[..., 0]).to(classes) * (chances >= LEAST)
+        return {"classes": (sign * (classes + 1)).to(torch.int16), "chances": chances}
 
 
 def folded(net: nn.Module) -> nn.Module:

@@ -109,12 +109,10 @@ def _chains(runs: _Runs) -> list[list[int]]:
         going: list[list[int]] = []
         for chain in open_chains:
             (going if column - runs.column[chain[-1]] <= _REACH_CELLS else done).append(chain)
-        continued: set[int] = set()
         taken: set[int] = set()
         for number, run in _neighbours(runs, np.asarray([chain[-1] for chain in going], np.intp), start, end):
-            if number not in continued and run not in taken:
+            if going[number][-1] < start and run not in taken:
                 going[number].append(run)
-                continued.add(number)
                 taken.add(run)
         open_chains = [*going, *([run] for run in range(start, end) if run not in taken)]
     return [*done, *open_chains]

@@ -78,18 +78,17 @@ class TextLine:
         pixels: Floats = darkness.take(rows * darkness.shape[1] + columns)
         return pixels
 
-    def box_of(self, word: "LineWord") -> tuple[float, float, float, float]:
-        """Returns the bounds of one of its words, ascenders and descenders included, as of the line's."""
+    def box_of(self, word: "LineWord | TextLine") -> Box:
+        """Returns the bounds of one of its words, or of itself, ascenders and descenders included, as of the line's."""
         first = min(max(0, int(word.left) - self.left), len(self.baseline) - 1)
         part = self.baseline[first : max(first + 1, int(word.right) - self.left)]
         top, bottom = float(part.min()) - ASCENT * self.size, float(part.max()) + DESCENT * self.size
-        return word.left, top, word.right, bottom
+        return float(word.left), top, float(word.right), bottom
 
     @property
-    def box(self) -> tuple[float, float, float, float]:
+    def box(self) -> Box:
         """Its bounds (x0, y0, x1, y1), ascenders and descenders included."""
-        top, bottom = float(self.baseline.min()), float(self.baseline.max())
-        return float(self.left), top - ASCENT * self.size, float(self.right), bottom + DESCENT * self.size
+        return self.box_of(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bo
 
 
 def _holds_words(text: str) -> bool:
-    return len(_costs_of_line(text)) >= max(_IN_WORDS, _MOSTLY_WORDS * len("".join(text.split())))
+    return len(letter_costs(text)) >= max(_IN_WORDS, _MOSTLY_WORDS * len("".join(text.split())))
 
 
 def _can_tell(line: ReadLine) -> bool:
@@ -88,17 +88,11 @@ def _sizes(line: ReadLine) -> float:
     return (line.line.right - line.line.left) / line.line.size
 
 
+@lru_cache(maxsize=512)  # a page's lines are asked about several times
 def letter_costs(text: str) -> list[float]:
     """Returns what each letter of a text's words costs after those before it, in bits; of words of three letters."""
-    return [cost for word in _WORD.findall(text) for cost in _costs(word)]
-
-
-_costs_of_line = lru_cache(maxsize=512)(letter_costs)  # a page's lines are asked about several times
-
-
-@lru_cache(maxsize=8192)
-def _costs(word: str) -> tuple[float, ...]:
-    return tuple(_table()[place] / STEPS_A_BIT for place in sequences(word))
+    table = _table()
+    return [table[place] / STEPS_A_BIT for word in _WORD.findall(text) for place in sequences(word)]
 
 
 def sequences(word: str) -> Iterator[tuple[int, int, int]]:
@@ -117,7 +111,7 @@ def _is_sparse(line: ReadLine) -> bool:
 def _odds(line: ReadLine) -> float:
     if _is_sparse(line):
         return _SPARSE_ODDS
-    costs = _costs_of_line(line.text)
+    costs = letter_costs(line.text)
     ordinary = _BEFOREHAND + len(_SIGN.findall(line.text))
     cost = (sum(costs) + _ORDINARY * ordinary) / (len(costs) + ordinary)
     return _BIAS + _UNSURE * math.log(1 - line.words_confidence + _SURE) + _COST * cost

@@ -108,9 +108,7 @@ def letter_class(char: str) -> int:
             return _ASCII + number
     plain = unicodedata.normalize("NFKD", char)[0]
     code = ord(plain) - _FIRST
-    if 0 <= code < _ASCII:
-        return code + 1
-    return _ASCII + (4 if plain.isalnum() else 5)
+    return code + 1 if 0 <= code < _ASCII else _ASCII + (4 if plain.isalnum() else 5)
 
 
 def pair_geometry(places: Any, module: Any = np, firsts: slice = slice(None)) -> Any:

@@ -34,7 +34,9 @@ _MICROSOFT = "com.microsoft"
 _EPSILON = 1e-5
 CODED = ".scale"
 
-# Of a line image's frames: the class of each, and its probability.
+# Of a line image's frames: the class of each, and its probability. Where blank is likelier than this class, it is
+# negative, or blank's if less likely than LEAST.
+LEAST = 0.2
 Frames = tuple[npt.NDArray[np.intp], Floats]
 
 
@@ -73,7 +75,7 @@ class Networks(Protocol):
     def frames(self, images: Sequence[Floats]) -> list[Frames]:
         """Returns what each frame of normalised line images [HEIGHT_PX, W] shows most likely, and how likely.
 
-        The classes are the blank, the space, the characters.
+        The classes are the blank, the space, the characters; Frames tells which are negative.
         """
 
 
@@ -92,23 +94,23 @@ class OnnxNetworks(Networks):
 
     def cells(self, pages: Sequence[Floats]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
-        return list(map(self._cells, pages))
+        found = []
+        for page in pages:
+            whole = np.pad(page, [(0, -side % DEEPEST_PX) for side in page.shape])
+            found.append(self._finder.run(None, {"darkness": whole[None, None]})[0][0])
+        return found
 
     def frames(self, images: Sequence[Floats]) -> list[Frames]:
         """Returns what each frame of line images [HEIGHT_PX, W] shows; see Networks."""
         return list(map(self._frames, images))
 
-    def _cells(self, darkness: Floats) -> Floats:
-        height, width = darkness.shape
-        page = np.pad(darkness, ((0, -height % DEEPEST_PX), (0, -width % DEEPEST_PX)))
-        cells: Floats = self._finder.run(None, {"darkness": page[None, None]})[0][0]
-        return cells
-
     def _frames(self, image: Floats) -> Frames:
         logits = self._logits(image)
-        classes = logits.argmax(-1)
-        logits -= np.take_along_axis(logits, classes[:, None], 1)
-        return classes, 1 / np.exp(logits, out=logits).sum(-1)
+        classes = 1 + logits[:, 1:].argmax(-1)
+        best, blank = logits[np.arange(len(logits)), classes], logits[:, 0].copy()
+        logits -= np.maximum(best, blank)[:, None]
+        chances = np.exp(np.minimum(best - blank, 0)) / np.exp(logits, out=logits).sum(-1)
+        return np.where(best > blank, classes, np.where(chances < LEAST, 0, -classes)), chances
 
     def _logits(self, image: Floats) -> Floats:
         white = np.zeros((HEIGHT_PX, -image.shape[1] % self.sizes.step_px), np.float32)

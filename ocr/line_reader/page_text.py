@@ -132,10 +132,8 @@ def _parts(
 def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> Iterator[tuple[int, int, str]]:
     """Yields the blocks, those of text parted where headings, captions, notes and furniture begin and end."""
     for start, end, label in found:
-        if label != "text":
-            yield start, end, label
-            continue
-        for own, numbers in groupby(range(start, end), key=lambda number: rows[number].label):
+        labels = [row.label if label == "text" else label for row in rows[start:end]]
+        for own, numbers in groupby(range(start, end), key=lambda number: labels[number - start]):
             part = list(numbers)
             yield part[0], part[-1] + 1, own
 
@@ -311,10 +309,7 @@ def _with_programs(
         is_code[at] |= all(fit[a:b]) and any(is_code[max(0, at - 1) : at + 2])
     for code, group in groupby(zip(found, is_code, strict=True), key=itemgetter(1)):
         own = [block for block, _ in group]
-        if code:
-            yield own[0][0], own[-1][1], _CODE
-        else:
-            yield from own
+        yield from [(own[0][0], own[-1][1], _CODE)] if code else own
 
 
 def _program(rows: Sequence[_Row], char_px: float) -> str:

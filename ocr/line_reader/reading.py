@@ -1,24 +1,23 @@
 """Finds the lines of a page and reads them. No text is invented: each line's text is what its pixels show."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
-from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
+from ocr.line_reader.found_lines import Floats, Ints, LineWord, ReadLine, TextLine
 from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_holes import widest_hole
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
 from ocr.line_reader.line_words import Letter, placed_words
-from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Networks, OnnxNetworks
+from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Frames, Networks, OnnxNetworks
 from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, may_be_rule, rules_among
 from ocr.line_reader.scales import Look, is_worth_halving, merged
@@ -43,19 +42,13 @@ _LEAST_SURE = 0.53
 _SIZES_PX = (3.0, 600.0)
 _HINT = -3.5  # a logit: in two of three parts of scans none is higher, in none where letters stand
 _BLANK = 0
+# A letter or digit that is so likely in one or the other of two frames is read there, though blank is likelier in each.
+_SPLIT = 0.6
 # Of equal letters with one frame between, the least, the less sure is none below this; never if narrow, if wide always.
 _LEAST_TWICE, _TWICE = 0.85, dict.fromkeys("fijlrtI1", 0.0) | dict.fromkeys("mwMW", 2.0)
 _INK = 0.15  # cells of a page whose darkness differs by less have none
 _SURE = 0.85  # what is read with less in lines that were not found for sure is no text
 _UNLIKELY = 0.5  # what is read with less is left out of a page's text: a border, perhaps
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A line's image or a part of it, of line number `line`."""
-
-    line: int
-    image: Floats
 
 
 class LineReader:
@@ -141,7 +134,7 @@ class LineReader:
         Lines that were neither found nor read for sure are left out.
         """
         images = [
-            _Piece(number, normalised(part))
+            (number, normalised(part))
             for number, line in enumerate(lines)
             for part in pieces(line_image(darkness, line))
         ]
@@ -149,14 +142,15 @@ class LineReader:
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
         starts, holes = [0] * len(lines), [0.0] * len(lines)
-        for piece, frames in zip(images, self._networks.frames([each.image for each in images]), strict=True):
-            letters = with_raised(piece.image, self._decoded(*frames), above=ABOVE, below=BELOW)
-            line = piece.line
+        for (line, image), frames in zip(
+            images, self._networks.frames([image for _, image in images]), strict=True
+        ):
+            letters = with_raised(image, self._decoded(*frames), above=ABOVE, below=BELOW)
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
-            words[line] += _words(piece.image, letters, lines[line], starts[line])
-            holes[line] = max(holes[line], widest_hole(piece.image, letters, above=ABOVE, below=BELOW))
-            starts[line] += piece.image.shape[1]
+            words[line] += _words(image, letters, lines[line], starts[line])
+            holes[line] = max(holes[line], widest_hole(image, letters, above=ABOVE, below=BELOW))
+            starts[line] += image.shape[1]
         found = [
             ReadLine(
                 line=line,
@@ -167,15 +161,15 @@ class LineReader:
             )
             for number, line in enumerate(lines)
         ]
-        unlikely = (piece for piece in images if found[piece.line].confidence <= _UNLIKELY)
-        ornaments = {piece.line for piece in unlikely if is_ornament(piece.image)}
+        ornaments = {n for n, image in images if found[n].confidence <= _UNLIKELY and is_ornament(image)}
         for number in ornaments.union(rules_among(found, _marks(images, found))):
             found[number] = replace(found[number], text="", confidence=0.0, words=(), is_rule=True)
         return [read for read in found if read.line.is_sure or (read.confidence > _SURE and read.num_letters)]
 
-    def _decoded(self, classes: "np.ndarray[Any, np.dtype[np.intp]]", chances: Floats) -> list[Letter]:
+    def _decoded(self, classes: Ints, chances: Floats) -> list[Letter]:
         """Returns the characters that frames spell, with their best probabilities; no repeats, blanks, outer spaces."""
         frame_px = self._networks.sizes.step_px / self._networks.sizes.frames
+        classes, chances = self._with_split(classes, chances)
         first = np.flatnonzero(np.diff(classes, prepend=-1))
         last = np.append(first[1:], len(classes)) - 1
         middles, surest = frame_px * ((first + last) / 2 + 0.5), np.maximum.reduceat(chances, first)
@@ -187,6 +181,16 @@ class LineReader:
         kept = [letter for letter in letters if id(letter) not in twice]
         inked = [at for at, letter in enumerate(kept) if not letter.text.isspace()] or [0]
         return kept[inked[0] : inked[-1] + 1]
+
+    def _with_split(self, classes: Ints, chances: Floats) -> Frames:
+        """Returns frames of which none is negative: what blank is likelier than is read where two share a letter."""
+        second, classes, chances = -classes, np.maximum(classes, _BLANK), chances.copy()
+        for at in np.flatnonzero((second[:-1] > _BLANK) & (second[:-1] == second[1:])):
+            either = 1 - (1 - chances[at]) * (1 - chances[at + 1])
+            is_new = second[at] not in classes[max(0, at - 1) : at + 3]
+            if either >= _SPLIT and is_new and self._names[second[at]].isalnum():
+                classes[at : at + 2], chances[at : at + 2] = second[at], either
+        return classes, chances
 
 
 def _cells_of(page: Floats, cells: Floats) -> Cells:
@@ -224,13 +228,13 @@ def _reduced(page: Floats, scale: float, by: Image.Resampling = Image.Resampling
     return np.asarray(Image.fromarray(page).resize((width, height), by))
 
 
-def _marks(images: Sequence[_Piece], lines: Sequence[ReadLine]) -> list[Marks | None]:
+def _marks(images: Sequence[tuple[int, Floats]], lines: Sequence[ReadLine]) -> list[Marks | None]:
     """Returns what marks each line shows at its end, None where it has letters anywhere, or was surely read as such."""
     size_px = HEIGHT_PX / (ABOVE + BELOW)
     found: dict[int, Marks | None] = {}
-    for piece in images:
-        own = marks_of(piece.image, size_px) if may_be_rule(lines[piece.line]) else None
-        found[piece.line] = own if found.get(piece.line, own) is not None else None
+    for number, image in images:
+        own = marks_of(image, size_px) if may_be_rule(lines[number]) else None
+        found[number] = own if found.get(number, own) is not None else None
     return [found[number] for number in range(len(lines))]
 
 

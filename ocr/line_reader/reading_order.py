@@ -120,8 +120,9 @@ def _units(lines: Sequence[TextLine], structure: LineStructure) -> Iterator[tupl
 
 def _text_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[int]]:
     rows: list[list[int]] = []
-    for number in numbers:
-        if rows and _is_one_row(lines[rows[-1][-1]], lines[number]):
+    for number in numbers:  # a line goes on in another at its right
+        line, last = lines[number], lines[rows[-1][-1] if rows else number]
+        if rows and line.left >= last.right - min(last.size, line.size) and _is_beside(last, line):
             rows[-1].append(number)
         else:
             rows.append([number])
@@ -138,11 +139,6 @@ def _table_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[
             rows.append(row)
         row.append(number)
     return [sorted(row, key=lambda number: lines[number].left) for row in rows]
-
-
-def _is_one_row(line: TextLine, after: TextLine) -> bool:
-    """Returns whether a line goes on in another at its right."""
-    return after.left >= line.right - min(line.size, after.size) and _is_beside(line, after)
 
 
 def _is_beside(line: TextLine, other: TextLine) -> bool:

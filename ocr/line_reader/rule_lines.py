@@ -15,8 +15,10 @@ import numpy.typing as npt
 from ocr.imaging.measures import ONE_ROW
 from ocr.line_reader.found_lines import Floats, ReadLine
 
-_MARKS = re.compile(r"[-\u2010-\u2015−_=~∼*★·•∙⋅‧.…:'`,|+#\s]+")
-_BORDER = re.compile(r"\w?\s?[-\u2010-\u2015_~∼][-\u2010-\u2015_~∼.,'\s]{20,}\w?")  # strokes at its corners
+_MARKS = re.compile(
+    r"[-\u2010-\u2015−_=~∼*★·•∙⋅‧.…:'`,|+#\s]+"
+    r"|\w?\s?[-\u2010-\u2015_~∼][-\u2010-\u2015_~∼.,'\s]{20,}\w?"  # a border, with strokes at its corners
+)
 _LEADER = re.compile(r"[._…·\s]+")
 _LEAST_MARKS, _LEAST_PIECES = 5, 3  # fewer are an ellipsis, asterisks between sections, a dash in a cell
 _LEADS = 1.5  # in type sizes: dots so near a word lead from it or to it
@@ -116,17 +118,13 @@ def rules_among(lines: Sequence[ReadLine], marks: Sequence[Marks | None]) -> Ite
 
 def may_be_rule(read: ReadLine) -> bool:
     """Returns whether a line was read as marks, or unsurely: others are none, whatever marks they show."""
-    return _is_read_as_marks(read) or not (read.text and read.confidence > _UNSURE)
-
-
-def _is_read_as_marks(read: ReadLine) -> bool:
-    return bool(_MARKS.fullmatch(read.text) or _BORDER.fullmatch(read.text))
+    return bool(_MARKS.fullmatch(read.text)) or not (read.text and read.confidence > _UNSURE)
 
 
 def _is_mark(read: ReadLine, marks: Marks | None, usual: float, *, is_even: bool) -> bool:
     """Returns whether a line is read as marks, or unsurely where only an even row or a few low ones are."""
-    if _is_read_as_marks(read) or marks is None or not may_be_rule(read):
-        return _is_read_as_marks(read)
+    if marks is None or not may_be_rule(read) or _MARKS.fullmatch(read.text):
+        return bool(_MARKS.fullmatch(read.text))
     return is_even or (len(read.text) < _LEAST_MARKS and marks.height * read.line.size < _LOW * usual)
 
 

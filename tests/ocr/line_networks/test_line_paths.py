@@ -95,6 +95,25 @@ def test_texts_are_those_of_onnx_runtime_wherever_networks_run(device: str) -> N
         assert max(apart) < 0.02
 
 
+@pytest.mark.parametrize("device", ["cpu", GPU])
+def test_what_blank_is_likelier_than_is_told_alike_wherever_networks_run(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blank and 3 other classes. In the last frame but one two are as likely, in the last one all."""
+    shares = [[0.54, 0.06, 0.4, 0], [0.9, 0, 0, 0.1], [0.1, 0.2, 0.3, 0.4], [0.4, 0.2, 0, 0.4], [0.25] * 4]
+    logits = np.log(np.array(shares, np.float32) + np.float32(1e-30))
+    alone, line = OnnxNetworks(FOLDER), LinePaths(FOLDER, torch.device(device)).paths[1]
+    monkeypatch.setattr(alone, "_logits", lambda _: logits.copy())
+    monkeypatch.setattr(line._net, "forward", lambda *_: (torch.from_numpy(logits[None]).to(device), None))
+    (classes, chances), [[others], [likely]] = (
+        alone._frames(logits),
+        line._outputs(*[torch.ones(1, 2)] * 2).values(),
+    )
+    assert classes.tolist() == others.tolist() == [-2, 0, 3, -3, -1]
+    np.testing.assert_allclose(chances, [0.4, 0.1, 0.4, 0.4, 0.25], rtol=1e-5)
+    np.testing.assert_allclose(likely.cpu(), chances, rtol=1e-5)
+
+
 def test_networks_see_few_numbers_of_images_and_give_back_those_asked_for() -> None:
     find, _ = LinePaths(FOLDER, CPU).paths
     seen: list[int] = []

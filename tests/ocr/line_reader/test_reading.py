@@ -105,6 +105,33 @@ def test_a_letter_is_not_read_twice_where_there_is_room_for_one(
     assert letters[0].chance == 0.95
 
 
+@pytest.mark.parametrize(
+    ("classes", "chances", "text"),
+    [
+        ([3, -2, -2, 4], [0.9, 0.48, 0.3, 0.9], "bac"),
+        ([-2, -2], [0.45, 0.45], "a"),
+        ([-2, -2, -2], [0.4, 0.4, 0.4], "a"),
+        ([3, -2, -2, 4], [0.9, 0.4, 0.3, 0.9], "bc"),  # 0.58 only
+        ([3, -2, -4, 4], [0.9, 0.48, 0.48, 0.9], "bc"),  # two letters, either unlikely
+        ([3, -2, 0, -2, 4], [0.9, 0.48, 0.1, 0.48, 0.9], "bc"),
+        ([2, -2, -2, 3], [0.9, 0.48, 0.48, 0.9], "ab"),  # the rest of the letter beside
+        ([3, -2, -2, 2], [0.9, 0.48, 0.48, 0.9], "ba"),
+        ([3, -1, -1, 4], [0.9, 0.48, 0.48, 0.9], "bc"),  # spaces are told by the white as well
+    ],
+)
+def test_a_letter_that_is_split_over_two_frames_is_read(
+    reader: LineReader, classes: list[int], chances: list[float], text: str
+) -> None:
+    letters = reader._decoded(np.array(classes), np.array(chances, np.float32))
+    assert "".join(letter.text for letter in letters) == text
+
+
+def test_a_split_letter_is_as_sure_as_that_it_is_in_either_frame(reader: LineReader) -> None:
+    (letter,) = reader._decoded(np.array([0, -2, -2, 0]), np.array([0.01, 0.4, 0.4, 0.01], np.float32))
+    assert (letter.text, letter.x) == ("a", 8.0)
+    assert letter.chance == pytest.approx(0.64)
+
+
 def test_padding_hardly_changes_a_frame_of_a_line() -> None:
     torch.manual_seed(0)
     net = ReaderNet(ReaderSizes(num_classes=8, **SMALL)).eval()  # type: ignore[arg-type]
