@@ -15,13 +15,6 @@ from torch import Tensor, nn
 
 SCALE_SUFFIX = ".scale"
 _MOST = 127
-# Small tensors that many results depend on: kept at 16 bits.
-_SENSITIVE = ("rel_pos_h", "rel_pos_w", "position_embedding.weight", "mlp.gate.weight")
-
-
-def is_quantised(key: str, tensor: Tensor) -> bool:
-    """Returns whether a tensor is stored in eight bits: matrices and convolutions are, but for a few small ones."""
-    return tensor.ndim >= 2 and not key.endswith(_SENSITIVE)
 
 
 def quantise(tensor: Tensor, wide: int = 1) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ Leaf packages raise typed errors and know no exit codes.
 
 from enum import IntEnum
 
-from ocr.errors import CheckpointError
+from ocr.errors import CheckpointError, NoPageModelError
 from storage.errors import DatabaseBusyError, DatabaseNotFoundError, SelectionError, StorageError
 
 
@@ -61,6 +61,7 @@ EXIT_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (DatabaseBusyError, ExitCode.BUSY),
     (StopRequest, ExitCode.STOPPED),
     (KeyboardInterrupt, ExitCode.STOPPED),
+    (NoPageModelError, ExitCode.USAGE),
     (CheckpointError, ExitCode.FATAL),
     (BaseException, ExitCode.FATAL),
 )

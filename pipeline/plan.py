@@ -22,6 +22,7 @@ from pipeline.config.schema import (
     tile_settings,
 )
 from pipeline.device.startup.loading import render_workers
+from pipeline.documents.settings import TileSettings
 from pipeline.errors import ConfigError
 from pipeline.ingest.found import Candidate, document_of, known_by
 from pipeline.ingest.inputs import Inputs
@@ -58,7 +59,7 @@ def plan(config: Config, stop: Stop) -> Plan:
     here = not absent
     if not here:  # nothing was read with it so far
         layers = {"text_layer": "fallback"} if str(config.text_layer) == "auto" else {}
-        config = config.model_copy(update={"model": SHIPPED, "reader": "page", **layers})
+        config = config.model_copy(update={"model": SHIPPED, "reader": "lines", **layers})
     weights, all_weights = stop.while_doing(lambda: models_sha256(config)) if here else ("", "")
     # A path may be on an unreachable file server.
     files = stop.while_doing(lambda: walk(config.ingest.paths, ingest_settings(config), own_files(config)))
@@ -71,7 +72,7 @@ def plan(config: Config, stop: Stop) -> Plan:
             max_workers=render_workers(config),
             ingest=ingest_settings(config, passwords),
             render=render_settings(config, passwords),
-            tile=tile_settings(config),
+            tile=tile_settings(config) if here else TileSettings(),
             page_timeout_s=config.render.page_timeout_s,
             probe_timeout_s=config.ingest.probe_timeout_s,
             memory_bytes=config.render.worker_memory_mb << 20,

@@ -1,4 +1,4 @@
-"""The shipped model reads real pages: the sample documents, through the whole program."""
+"""The shipped readers read real pages: the sample documents, through the whole program."""
 
 import json
 from pathlib import Path

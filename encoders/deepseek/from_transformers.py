@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SIZES = {"width": "hidden_size", "num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
 _SAM_SIZES = _SIZES | {
     "mlp_dim": "mlp_dim", "patch_px": "patch_size", "window": "window_size", "global_layers": "global_attn_indexes",
-    "use_rel_pos": "use_rel_pos", "neck_channels": "output_channels", "downsample_channels": "downsample_channels",
+    "neck_channels": "output_channels", "downsample_channels": "downsample_channels",
     "layer_norm_eps": "layer_norm_eps",
 }  # fmt: skip
 _CLIP_SIZES = _SIZES | {"mlp_dim": "intermediate_size", "layer_norm_eps": "layer_norm_eps"}

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoders.attention import grid_attention, window_attention
-from encoders.attention.plain import join_windows, split_windows
 from encoders.deepseek.position_tables import TableCache
 from encoders.pointwise import add_norm, linear_gelu
 
@@ -33,7 +32,6 @@ class SamConfig:
     pos_grid: int = 64
     window: int = 14
     global_layers: tuple[int, ...] = (2, 5, 8, 11)
-    use_rel_pos: bool = True
     neck_channels: int = 256
     downsample_channels: tuple[int, int] = (512, 1024)
     layer_norm_eps: float = 1e-6
@@ -53,13 +51,10 @@ class RelPos:
 
 @dataclass(frozen=True, slots=True)
 class SamTables:
-    """Position tables of one resolution. pos_embed: [1, h, w, C].
-
-    rel_pos: one a block, None without relative positions.
-    """
+    """Position tables of one resolution. pos_embed: [1, h, w, C]. rel_pos: one a block."""
 
     pos_embed: Tensor
-    rel_pos: tuple[RelPos | None, ...]
+    rel_pos: tuple[RelPos, ...]
 
 
 def resize_grid(grid: Tensor, side: int) -> Tensor:
@@ -92,7 +87,7 @@ def key_axes(side: int, like: Tensor) -> Tensor:
 
 
 class SamAttention(nn.Module):
-    """Multi-head attention over a square of patches, with decomposed relative positions if configured.
+    """Multi-head attention over a square of patches, with decomposed relative positions.
 
     window: side of the windows within which patches attend to each other, 0 for all patches together.
     """
@@ -105,40 +100,23 @@ class SamAttention(nn.Module):
         self.scale = head_dim**-0.5
         self.qkv = nn.Linear(config.width, 3 * config.width)
         self.proj = nn.Linear(config.width, config.width)
-        if config.use_rel_pos:
-            side = window or config.pos_grid
-            self.rel_pos_h = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
-            self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+        side = window or config.pos_grid
+        self.rel_pos_h = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
+        self.rel_pos_w = nn.Parameter(torch.zeros(2 * side - 1, head_dim))
 
-    def forward(self, x: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """Returns the attention's output: [B, h, w, C] -> [B, h, w, C]."""
-        qkv: Tensor = self.qkv(x)
-        if rel_pos is not None:  # in the tables' dtype, which the product's may not be
-            qkv = qkv.to(rel_pos.rows_qkd.dtype)
-        attended = self._attend_within_windows(qkv, rel_pos) if self.window else self._attend(qkv, rel_pos)
+    def forward(self, x: Tensor, rel_pos: RelPos) -> Tensor:
+        """Returns the attention's output: [B, h, w, C] -> [B, h, w, C].
+
+        A page whose last windows reach beyond it is padded with zeros.
+        """
+        rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
+        qkv = self.qkv(x).to(rows.dtype)  # which the product's may not be
+        if self.window:
+            attended = window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
+        else:
+            attended = grid_attention(qkv, rows, cols, self.scale, self.num_heads, rel_pos.key_axes)
         projected: Tensor = self.proj(attended)
         return projected
-
-    def _attend_within_windows(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """Returns [B, h, w, C] for [B, h, w, 3C].
-
-        The page is padded with zeros where its last windows reach beyond it.
-        """
-        if rel_pos is None:
-            windows = self._attend(split_windows(qkv, self.qkv.bias, self.window), None)
-            return join_windows(windows, self.window, qkv.shape[1])
-        rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
-        return window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
-
-    def _attend(self, qkv: Tensor, rel_pos: RelPos | None) -> Tensor:
-        """Returns attention among all patches: [B, h, w, 3C] -> [B, h, w, C]."""
-        if rel_pos is not None:
-            rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
-            return grid_attention(qkv, rows, cols, self.scale, self.num_heads, rel_pos.key_axes)
-        B, h, w, _ = qkv.shape
-        q, k, v = qkv.view(B, h * w, 3, self.num_heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
-        out = functional.scaled_dot_product_attention(q, k, v, scale=self.scale)
-        return out.transpose(1, 2).reshape(B, h, w, -1)
 
 
 class SamMlp(nn.Module):
@@ -163,7 +141,7 @@ class SamBlock(nn.Module):
         self.norm2 = nn.LayerNorm(config.width, eps=config.layer_norm_eps)
         self.mlp = SamMlp(config)
 
-    def forward(self, x: Tensor, update: Tensor, rel_pos: RelPos | None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, update: Tensor, rel_pos: RelPos) -> tuple[Tensor, Tensor]:
         """Returns x and the update still to be added to it after this block, from those before it; both [B, h, w, C].
 
         Left to the next block's norm, the addition costs no extra pass over memory.
@@ -239,17 +217,15 @@ class SamEncoder(nn.Module):
         tables = self.tables(side)
         found: list[Tensor | None] = [tables.pos_embed]
         for relative in tables.rel_pos:
-            found += [] if relative is None else [relative.rows_qkd, relative.cols_qkd, relative.key_axes]
+            found += [relative.rows_qkd, relative.cols_qkd, relative.key_axes]
         return [table for table in found if table is not None]
 
     def _compute_tables(self, side: int) -> SamTables:
-        axes = key_axes(side, self.pos_embed) if self.config.use_rel_pos else None
+        axes = key_axes(side, self.pos_embed)
         rel_pos = tuple(self._rel_pos(block, side, axes) for block in self.blocks)
         return SamTables(resize_grid(self.pos_embed, side), rel_pos)
 
-    def _rel_pos(self, block: nn.Module, side: int, axes: Tensor | None) -> RelPos | None:
-        if not self.config.use_rel_pos:
-            return None
+    def _rel_pos(self, block: nn.Module, side: int, axes: Tensor) -> RelPos:
         assert isinstance(block, SamBlock)
         extent = block.window or side
         return RelPos(

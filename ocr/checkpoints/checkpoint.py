@@ -1,40 +1,30 @@
-"""Loads and saves models under the published tensor names."""
+"""Loads models under the published tensor names."""
 
-import json
-import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from encoders.square_views import SquareViewsEncoder
-from ocr.checkpoints.model_weights import CHARACTER_HEAD, fill, ignored, slots
+from ocr.checkpoints.model_weights import IGNORED, fill, slots
 from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, Mode
-from ocr.int8 import is_quantised, stored
-from ocr.model.deepseek_ocr import OcrConfig, OcrModel
+from ocr.model.deepseek_ocr import DEFAULT_PROMPT, OcrConfig, OcrModel
 from ocr.model_files.locate import (
-    CONFIDENCE,
-    WEIGHTS,
     digest,
     find_directory,
     read_json,
     read_tokenizer,
     weight_files,
 )
-from ocr.transcript.confidence import Calibration
 from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
 
-# Signals of calibrations that were fitted with a character head.
-_OF_CHARACTER_HEAD = frozenset({"unseen", "missed", "length", "page_unseen", "page_missed"})
 IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 
 
@@ -42,20 +32,18 @@ IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁se
 class LoadedModel:
     """A model ready to read pages.
 
-    model: in evaluation mode, without gradients. name: the name or path it was loaded by. prompt: the model's own.
+    model: in evaluation mode, without gradients. name: the name or path it was loaded by.
     weights_sha256: over all of its files that a reading depends on (ocr.model_files.locate.digest).
-    calibration: from confidence.json, None where there is none.
     """
 
     model: OcrModel
     tokenizer: Tokenizer
     name: str
     weights_sha256: str
-    prompt: str
     image_token_id: int
     bos_id: int
     eos_id: int
-    calibration: Calibration | None = None
+    prompt: str = DEFAULT_PROMPT
 
     @property
     def device(self) -> torch.device:
@@ -99,7 +87,7 @@ def load(
     dtype: torch.dtype,
     encoder_dtype: torch.dtype | None = None,
 ) -> LoadedModel:
-    """Returns the model of that name: "small" (shipped), a directory, or a hub id such as deepseek-ai/DeepSeek-OCR.
+    """Returns the model of that name: a directory or a hub id such as deepseek-ai/DeepSeek-OCR.
 
     encoder_dtype: that of the vision encoder, where it differs from dtype.
 
@@ -124,12 +112,10 @@ def load(
         weight_files(directory),
         torch.device(device),
         lambda name: (encoder_dtype or dtype) if name.startswith("encoder.") else dtype,
-        unused=(CHARACTER_HEAD, *ignored(model)),
+        unused=IGNORED,
         remedy="the config.json published with these weights, and weights under DeepSeek-OCR's published names",
     )
     text = model.language_model
-    if config.language.tie_word_embeddings:
-        model.lm_head.weight = text.embed_tokens.weight
     text.rotary_emb = type(text.rotary_emb)(text.config).to(device)  # no checkpoint holds its tables
     ids = {**config_json["language_config"], **config_json}
     return LoadedModel(
@@ -137,55 +123,18 @@ def load(
         tokenizer=tokenizer,
         name=name_or_path,
         weights_sha256=digest(directory),
-        prompt=config.prompt,
         image_token_id=_token_id(tokenizer, IMAGE, None, directory),
         bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),
         eos_id=_token_id(tokenizer, EOS, ids.get("eos_token_id"), directory),
-        calibration=_calibration(directory),
     )
 
 
-def save(
-    model: OcrModel,
-    directory: Path,
-    *,
-    tokenizer: Tokenizer | None = None,
-    dtype: torch.dtype | None = None,
-    int8: bool = False,
-) -> None:
-    """Writes config.json, model.safetensors and, if given, tokenizer.json; each appears whole or not at all.
-
-    dtype: that of the stored tensors, the model's own by default. int8: eight bits for matrices and convolutions,
-    float16 for the rest.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    parameters = dict(model.named_parameters())
-    tensors: dict[str, Tensor] = {}
+def published(model: OcrModel) -> dict[str, Tensor]:
+    """Returns the model's tensors under their published names, on the host."""
+    found = {}
     for key, slot in slots(model).items():
-        tensor = parameters[slot.parameter].detach()
-        tensor = tensor if slot.index is None else tensor[slot.index]
-        if int8 and is_quantised(key, tensor):
-            tensors.update(stored(key, tensor))
-        else:
-            tensors[key] = tensor.to("cpu", torch.float16 if int8 else dtype or tensor.dtype).contiguous()
-    _replace(directory / WEIGHTS, lambda path: save_file(tensors, path, metadata={"format": "pt"}))
-    config = json.dumps(model.config.to_json(), indent=2, ensure_ascii=False) + "\n"
-    _replace(directory / "config.json", lambda path: Path(path).write_text(config, encoding="utf-8"))
-    if tokenizer is not None:
-        _replace(directory / "tokenizer.json", tokenizer.save)
-
-
-def _calibration(directory: Path) -> Calibration | None:
-    """Returns confidence.json, or None without it. Raises: CheckpointError where it needs signals that are gone."""
-    path = directory / CONFIDENCE
-    if not path.exists():
-        return None
-    found = Calibration.read(path)
-    if gone := sorted(_OF_CHARACTER_HEAD & {*found.page.weights, *found.block.weights}):
-        raise CheckpointError(
-            f"{path} was fitted with signals of a character head ({', '.join(gone)}), which is not read any more; "
-            "delete it to do without"
-        )
+        tensor = model.get_parameter(slot.parameter).detach()
+        found[key] = (tensor if slot.index is None else tensor[slot.index]).cpu().contiguous()
     return found
 
 
@@ -198,14 +147,3 @@ def _token_id(tokenizer: Tokenizer, token: str, configured: object, directory: P
             "the model"
         )
     return found
-
-
-def _replace(path: Path, write: Callable[[str], object]) -> None:
-    """Writes to a file next to path, then renames it: a reader (or a mapping of the old file) never sees half."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        write(str(partial))
-        partial.chmod(0o644)  # safetensors writes files that only their owner may read
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

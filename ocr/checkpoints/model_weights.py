@@ -12,13 +12,12 @@ from torch import Tensor, nn
 
 from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
-from ocr.int8 import SCALE_SUFFIX, num_rows, restored
 from ocr.model.deepseek_ocr import OcrModel
 
 Shapes = Mapping[str, tuple[int, ...]]
 _EXPERTS = ".mlp.experts."
-# Of models that were trained with a head for characters, which is not read any more.
-CHARACTER_HEAD = "model.character_head."
+# What a checkpoint may hold besides: SAM's features take the place of CLIP's patches.
+IGNORED = ("model.vision_model.embeddings.patch_embedding.weight",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,6 @@ class Slot:
 def slots(model: OcrModel) -> dict[str, Slot]:
     """Returns the place of each published name. All experts of a layer are in one parameter."""
     return dict(_slots(model))
-
-
-def ignored(model: OcrModel) -> frozenset[str]:
-    """Returns names that a checkpoint may hold although the model does not use them, beside those of CHARACTER_HEAD."""
-    unused = {
-        "model.vision_model.embeddings.patch_embedding.weight",  # SAM's features take the patches' place
-    }
-    if model.config.language.tie_word_embeddings:
-        unused.add("lm_head.weight")
-    return frozenset(unused)
 
 
 def _slots(model: nn.Module) -> Iterator[tuple[str, Slot]]:
@@ -91,10 +80,8 @@ def fill(
     with ExitStack() as stack:
         opened = _open(files, stack)
         source = {key: handle for key, handle in opened.items() if not key.startswith(tuple(unused))}
-        expected = dict(_expected_shapes(places, source))
+        expected = {key: place.shape for key, place in places.items()}
         found = {key: tuple(handle.get_slice(key).get_shape()) for key, handle in source.items()}
-        deflated = {key for key in found.keys() & expected.keys() if _dtype(source, key) == "U8"}
-        found |= {key: expected[key] for key in deflated}  # their length says nothing
         _check_shapes(expected, found, files, remedy)
         likes = {
             name: model.get_parameter(name).to(dtype_of(name))
@@ -157,7 +144,7 @@ def _convert(
     """
     whole: dict[str, Tensor] = {}
     for key, place in places.items():
-        tensor = _read(source, key, place.shape).to(device, likes[place.parameter].dtype)
+        tensor = source[key].get_tensor(key).to(device, likes[place.parameter].dtype)
         if place.index is None:
             whole[place.parameter] = tensor
             continue
@@ -174,7 +161,7 @@ def _stream(
     files: Sequence[Path],
     device: torch.device,
 ) -> dict[str, Tensor]:
-    """Returns each parameter's values, read straight into the device's memory; eight bits through the host's."""
+    """Returns each parameter's values, read straight into the device's memory."""
     whole = {name: torch.empty_like(like, device=device) for name, like in likes.items()}
     stored = all_stored(files)
     streamed = []
@@ -183,31 +170,9 @@ def _stream(
         if key in stored:
             streamed.append((stored[key], target))
         else:
-            target.copy_(_read(source, key, place.shape))
+            target.copy_(source[key].get_tensor(key))
     try:
         send(streamed, device)
     except (OSError, EOFError) as error:
         raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
     return whole
-
-
-def _read(source: Mapping[str, Any], key: str, shape: tuple[int, ...]) -> Tensor:
-    names = [name for name in (key, key + SCALE_SUFFIX) if name in source]
-    try:
-        return restored(key, shape, {name: source[name].get_tensor(name) for name in names})
-    except ValueError as error:
-        raise CheckpointError(f"{key} cannot be read ({error}); fetch the model again") from error
-
-
-def _expected_shapes(
-    places: Mapping[str, Slot], source: Mapping[str, Any]
-) -> Iterator[tuple[str, tuple[int, ...]]]:
-    for key, place in places.items():
-        yield key, place.shape
-        if key in source and _dtype(source, key) in ("I8", "U8"):
-            yield key + SCALE_SUFFIX, (num_rows(place.shape),)
-
-
-def _dtype(source: Mapping[str, Any], key: str) -> str:
-    dtype: str = source[key].get_slice(key).get_dtype()
-    return dtype

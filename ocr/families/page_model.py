@@ -9,7 +9,6 @@ from tokenizers import Tokenizer
 from encoders.vision_encoder import PageEncoder
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.imaging.tiling import Mode
-from ocr.transcript.confidence import Calibration
 from ocr.types import OutputFormat
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ class PageModel(Protocol):
     def output_format(self) -> OutputFormat:
         """How it writes a page's text."""
 
-    @property
-    def calibration(self) -> Calibration | None: ...
     @property
     def device(self) -> torch.device: ...
 

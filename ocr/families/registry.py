@@ -17,7 +17,7 @@ from ocr.families.qwen_vl.qwen_videos import QwenVideos
 from ocr.families.unlimited_ocr.unlimited_views import read_views, without_tiles
 from ocr.families.view_makers import WholePage
 from ocr.model_files.fingerprint import weights_sha256
-from ocr.model_files.locate import find_directory, read_json
+from ocr.model_files.locate import find_directory, has_lines, read_json
 
 _PROCESSING = ("generation_config.json", "preprocessor_config.json", "processor_config.json")
 
@@ -93,7 +93,7 @@ FAMILIES = (
 
 
 def family_of(directory: Path) -> Family:
-    """Returns the family of the model in a directory. Raises: CheckpointError for one that none loads."""
+    """Returns the family of the page model in a directory. Raises: CheckpointError for one that none loads."""
     config = _config(directory)
     for family in FAMILIES:
         if family.knows(config):
@@ -127,6 +127,12 @@ def model_sha256(name_or_path: str, entry: str | None = None) -> str:
 
     entry: see ModelFacts. Raises: CheckpointError.
     """
+    if has_lines(find_directory(name_or_path)):
+        if entry is not None:
+            raise CheckpointError(
+                f"model_entry is {entry!r}, but lines are read without a page model; leave it out"
+            )
+        return weights_sha256(name_or_path)
     family, facts = described(name_or_path, entry)
     files, defaults = weights_sha256(name_or_path, family.files), family.defaults(facts)
     return hashlib.sha256((files + defaults).encode()).hexdigest() if defaults else files

@@ -1,6 +1,6 @@
 """DeepSeek-OCR as one module: the vision encoder, the mixture-of-experts language model, the output head.
 
-The configuration is the published config.json; a smaller model uses the same layout with further keys.
+The configuration is the published config.json.
 Source: deepseek-ai/DeepSeek-OCR.
 """
 
@@ -22,15 +22,17 @@ _SAM, _CLIP = "sam_vit_b", "clip-l-14-224"
 # vision_config's names of the encoders' sizes.
 _CLIP_SIZES = {
     "width": "width", "num_layers": "layers", "num_heads": "heads", "mlp_dim": "mlp_dim",
-    "layer_norm_eps": "layer_norm_eps",
 }  # fmt: skip
 _SAM_SIZES = _CLIP_SIZES | {
     "patch_px": "patch_size", "window": "window_size", "global_layers": "global_attn_indexes",
-    "use_rel_pos": "use_rel_pos", "neck_channels": "neck_channels", "downsample_channels": "downsample_channels",
+    "neck_channels": "neck_channels", "downsample_channels": "downsample_channels",
 }  # fmt: skip
 _REQUIRED = ("width", "num_layers", "num_heads")
 # Keys of language_config that would make it another model, with the only value that this one supports.
-_FIXED = {"use_mla": False, "norm_topk_prob": False, "scoring_func": "softmax", "moe_layer_freq": 1}
+_FIXED = {
+    "use_mla": False, "norm_topk_prob": False, "scoring_func": "softmax", "moe_layer_freq": 1,
+    "tie_word_embeddings": False,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,6 @@ class LanguageConfig:
     max_position_embeddings: int = 8192
     rms_norm_eps: float = 1e-6
     rope_theta: float = 10000.0
-    tie_word_embeddings: bool = False
     first_k_dense_replace: int = 1
     n_routed_experts: int = 64
     n_shared_experts: int = 2
@@ -77,11 +78,10 @@ class LanguageConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OcrConfig:
-    """A model's config.json. prompt: the prompt of a page unless the user gives another."""
+    """A model's config.json."""
 
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     language: LanguageConfig = field(default_factory=LanguageConfig)
-    prompt: str = DEFAULT_PROMPT
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "OcrConfig":
@@ -105,31 +105,7 @@ class OcrConfig:
                 f"config.json: projector_config.n_embed is {encoder.embed_dim}, language_config.hidden_size "
                 f"{language.hidden_size}; they must be equal"
             )
-        prompt = data.get("ocrbatch", {}).get("prompt", DEFAULT_PROMPT)
-        return cls(encoder=encoder, language=language, prompt=prompt)
-
-    def to_json(self) -> dict[str, Any]:
-        """Returns a config.json of the published layout; from_json() reads it back to an equal configuration."""
-        sam, clip = self.encoder.sam, self.encoder.clip
-        widths = {
-            _SAM: {theirs: getattr(sam, ours) for ours, theirs in _SAM_SIZES.items()}
-            | {"image_size": sam.pos_grid * sam.patch_px},
-            _CLIP: {theirs: getattr(clip, ours) for ours, theirs in _CLIP_SIZES.items()}
-            | {"patch_size": 14, "image_size": clip.pos_grid * 14},
-        }
-        return {
-            "model_type": "deepseek_vl_v2",
-            "architectures": ["DeepseekOCRForCausalLM"],
-            "language_config": {**asdict(self.language), **_FIXED},
-            "projector_config": {
-                "projector_type": "linear",
-                "model_type": "mlp_projector",
-                "input_dim": clip.width + sam.downsample_channels[-1],
-                "n_embed": self.encoder.embed_dim,
-            },
-            "vision_config": {"model_type": "vision", "model_name": "deeplip_b_l", "width": widths},
-            "ocrbatch": {"prompt": self.prompt},
-        }
+        return cls(encoder=encoder, language=language)
 
 
 def _read_language(data: Mapping[str, Any]) -> LanguageConfig:
@@ -187,8 +163,6 @@ class OcrModel(nn.Module):
         self.encoder = DeepEncoder(config.encoder)
         self.language_model = UnlimitedOcrTextModel(config.language.to_transformers())
         self.lm_head = nn.Linear(config.language.hidden_size, config.language.vocab_size, bias=False)
-        if config.language.tie_word_embeddings:
-            self.lm_head.weight = self.language_model.embed_tokens.weight
 
     def forward(self, embeds_BTD: Tensor, **kwargs: Any) -> Tensor:
         """Returns the logits of a whole sequence, embeddings [B, T, D] -> [B, T, vocab].

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ocr.errors import CheckpointError
+from ocr.errors import CheckpointError, NoPageModelError
 from ocr.model_files.digests import file_sha256
 
 if TYPE_CHECKING:
@@ -19,23 +19,22 @@ if TYPE_CHECKING:
 
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
-CHARACTERS, CONFIDENCE = "characters.json", "confidence.json"
-STRUCTURE = "structure/structure.safetensors"  # beside the shipped model, whatever model reads
-LINES = "lines"  # the folder of a line reader (ocr.line_reader), which a model may have
+STRUCTURE = "structure/structure.safetensors"  # beside the shipped readers, whatever model reads
+LINES, CONFIDENCE = (
+    "lines",
+    "confidence.json",
+)  # a line reader's folder (ocr.line_reader), and its calibration
 LINE_FILES = tuple(
     f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE)
 )
-_PATTERNS = [
-    "config.json", "tokenizer.json", "*.safetensors", "*.safetensors.index.json", CHARACTERS, CONFIDENCE,
-    *LINE_FILES, "*.json", "*.jinja", "*.txt", "*.model",
-]  # fmt: skip
+_PATTERNS = ["*.safetensors", "*.json", "*.jinja", "*.txt", "*.model"]  # in any folder
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
 
 def find_directory(name_or_path: str) -> Path:
     """Returns the directory with the model's files, downloading them if need be.
 
-    "small" is always the shipped model (./small is a directory of that name). HF_HUB_OFFLINE=1 allows only
+    "small" is always what ships, a line reader (./small is a directory of that name). HF_HUB_OFFLINE=1 allows only
     files in the hub's cache. Raises: CheckpointError with the remedy.
     """
     if name_or_path == SHIPPED:
@@ -57,11 +56,7 @@ def find_directory(name_or_path: str) -> Path:
 
 def is_here(name_or_path: str) -> bool:
     """Returns False for a model of the hub that find_directory would have to download first."""
-    if (
-        name_or_path == SHIPPED
-        or Path(name_or_path).expanduser().exists()
-        or not _HUB_ID.fullmatch(name_or_path)
-    ):
+    if Path(name_or_path).expanduser().exists() or not _HUB_ID.fullmatch(name_or_path):
         return True
     from huggingface_hub import snapshot_download
 
@@ -74,9 +69,9 @@ def is_here(name_or_path: str) -> bool:
 
 def _shipped() -> Path:
     directory = Path(str(files("ocr").joinpath("weights", SHIPPED)))
-    if not (directory / "config.json").exists():
+    if not has_lines(directory):
         raise CheckpointError(
-            f"the shipped model is not in {directory}; install ocrbatch again, or name another model"
+            f"the shipped line reader is not in {directory}; install ocrbatch again, or name another model"
         )
     return directory
 
@@ -118,6 +113,21 @@ def _download(repository: str) -> Path:
         ) from error
 
 
+def has_lines(directory: Path) -> bool:
+    """Returns whether a directory holds a line reader, as the one that ships does, and not a page model."""
+    return (directory / LINES).is_dir()
+
+
+def lacking(directory: Path, names: str) -> CheckpointError:
+    """Returns the error of a page model without files of these names: a line reader's folder is none."""
+    if not has_lines(directory):
+        return CheckpointError(f"{directory} lacks {names}; fetch the model's missing files into it")
+    return NoPageModelError(
+        f"{directory.name!r} reads lines and their order. No page model ships with ocrbatch since 0.1.0; name one with "
+        "--model (a directory, or a hub id such as deepseek-ai/DeepSeek-OCR), or leave reader: page out"
+    )
+
+
 def weight_files(directory: Path) -> list[Path]:
     """Returns the model's safetensors files: those that its index names, or model.safetensors, or the only one.
 
@@ -136,9 +146,7 @@ def weight_files(directory: Path) -> list[Path]:
             )
     missing = [file.name for file in files if not file.exists()] or ([] if files else [WEIGHTS])
     if missing:
-        raise CheckpointError(
-            f"{directory} lacks {', '.join(missing)}; fetch the model's missing files into it"
-        )
+        raise lacking(directory, ", ".join(missing))
     return files
 
 
@@ -147,9 +155,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise CheckpointError(
-            f"{path.parent} lacks {path.name}; fetch the model's missing files into it"
-        ) from error
+        raise lacking(path.parent, path.name) from error
     except (ValueError, OSError) as error:
         raise CheckpointError(f"{path} cannot be read ({error}); fetch the file again") from error
     if not isinstance(data, dict):
@@ -162,7 +168,7 @@ def read_tokenizer(path: Path) -> "Tokenizer":
     from tokenizers import Tokenizer  # processes that only look into JSON files have no use for it
 
     if not path.exists():
-        raise CheckpointError(f"{path.parent} lacks {path.name}; fetch the model's missing files into it")
+        raise lacking(path.parent, path.name)
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
@@ -172,13 +178,15 @@ def read_tokenizer(path: Path) -> "Tokenizer":
 def digest(directory: Path, others: Sequence[str] = ()) -> str:
     """Returns the sha256 over all files of the directory that a reading depends on: all that a run opens.
 
-    It covers the content of the files that a model must have, whatever their names, and names and content of the
-    optional ones. others: patterns of further files. Raises: CheckpointError where one is missing; OSError.
+    It covers the content of the files that a page model must have, whatever their names, and names and content of its
+    index and of a line reader's files. others: patterns of further files. Raises: CheckpointError where one is
+    missing; OSError.
     """
     total = hashlib.sha256()
-    for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
-        total.update(file_sha256(path))
-    for name in (INDEX, CHARACTERS, CONFIDENCE, *LINE_FILES):
+    if is_model := not has_lines(directory):
+        for path in (*weight_files(directory), directory / "config.json", directory / "tokenizer.json"):
+            total.update(file_sha256(path))
+    for name in (INDEX,) if is_model else LINE_FILES:
         if (directory / name).exists():
             total.update(name.encode() + file_sha256(directory / name))
     for path in sorted({path for pattern in others for path in directory.glob(pattern)}):

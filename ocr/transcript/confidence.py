@@ -1,8 +1,8 @@
 """Estimates how much of a page, and of each of its blocks, is right.
 
-Uncalibrated, a confidence is the geometric mean of the tokens' probabilities, which says little about text
-that was left out or invented. With a calibration (confidence.json beside the weights) it is the expected
-share of right characters: a logistic model of signals of the decoder's own doubt, each of which can only lower it.
+A page model's confidence is the geometric mean of the tokens' probabilities, which says little about text that was left
+out or invented. The line reader's (ocr.line_reader.line_confidence) is the expected share of right characters by a
+calibration: a logistic model of signals of its own doubt, each of which can only lower it.
 """
 
 import json
@@ -22,24 +22,6 @@ from tokenizers.decoders import ByteLevel, DecodeStream
 from ocr.errors import CheckpointError
 from ocr.types import Block, ParsedText, Transcript
 
-_UNSURE = math.log(0.5)
-# Errors shrink in proportion to the signals, so a model of their odds takes the signals' logarithms. The
-# floors are what remains on pages without any error.
-_FLOORS = {"unsure": 0.005, "surprise": 0.01}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
-    """Reasons to doubt a text, each 0 where there is none.
-
-    unsure: share of tokens with a probability under 0.5. surprise: mean negative log probability, nats.
-    unfinished: 1 for a text that did not reach its end.
-    """
-
-    unsure: float
-    surprise: float
-    unfinished: float = 0.0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
@@ -55,7 +37,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The curves of one model's weights. page: over page_features; block: over block_features."""
+    """The curves of one reader's weights, over its features of a page and of a block."""
 
     page: Curve
     block: Curve
@@ -84,53 +66,29 @@ def assess(
     parsed: ParsedText,
     transcript: Transcript,
     tokenizer: Tokenizer,
-    calibration: Calibration | None,
 ) -> tuple[ParsedText, float | None]:
     """Returns the text with each block's confidence, and the page's; None for a page without tokens."""
     if not transcript.logprobs:
         return parsed, None
-    page, blocks = signals(parsed, transcript, tokenizer)
-    if calibration is None:
-        confidences, whole = [math.exp(-block.surprise) for block in blocks], math.exp(-page.surprise)
-    else:
-        confidences = [calibration.block(block_features(block, page)) for block in blocks]
-        whole = calibration.page(page_features(page))
+    whole, confidences = probabilities(parsed, transcript, tokenizer)
     rated = tuple(
         replace(block, confidence=value) for block, value in zip(parsed.blocks, confidences, strict=True)
     )
     return replace(parsed, blocks=rated), whole
 
 
-def signals(
+def probabilities(
     parsed: ParsedText, transcript: Transcript, tokenizer: Tokenizer
-) -> tuple[Signals, list[Signals]]:
-    """Returns the page's signals and each block's. The transcript must have tokens.
+) -> tuple[float, list[float]]:
+    """Returns the mean probability of the page's tokens and of each block's. The transcript must have tokens.
 
-    Coordinates and tags of regions are left out of the decoder's doubt. A block without a known place in the output
-    has the page's signals.
+    Coordinates and tags of regions are left out. A block without a known place in the output has the page's.
     """
     logprobs = np.asarray(transcript.logprobs)
     owners = _owners(parsed.blocks, transcript, tokenizer)
-    page = replace(
-        _doubt(logprobs[owners >= 0] if (owners >= 0).any() else logprobs),
-        unfinished=float(transcript.finish != "eos"),
-    )
+    page = _mean(logprobs[owners >= 0] if (owners >= 0).any() else logprobs)
     own = [logprobs[owners == index] for index in range(len(parsed.blocks))]
-    return page, [_doubt(part) if len(part) else page for part in own]
-
-
-def page_features(page: Signals) -> dict[str, float]:
-    """Returns the features of a page's curve."""
-    return {**_logs(page), "unfinished": page.unfinished}
-
-
-def block_features(block: Signals, page: Signals) -> dict[str, float]:
-    """Returns the features of a block's curve: its own, and the page's, which stabilise those of short blocks."""
-    return {**_logs(block), **{f"page_{name}": value for name, value in _logs(page).items()}}
-
-
-def _logs(found: Signals) -> dict[str, float]:
-    return {name: math.log1p(getattr(found, name) / floor) for name, floor in _FLOORS.items()}
+    return page, [_mean(part) if len(part) else page for part in own]
 
 
 def _owners(blocks: Sequence[Block], transcript: Transcript, tokenizer: Tokenizer) -> npt.NDArray[np.int64]:
@@ -192,8 +150,8 @@ def token_lengths(tokens: Sequence[int], tokenizer: Tokenizer) -> list[int]:
     return [len(stream.step(tokenizer, token) or "") for token in tokens]
 
 
-def _doubt(logprobs: npt.NDArray[np.float64]) -> Signals:
-    return Signals(unsure=float((logprobs < _UNSURE).mean()), surprise=float(-logprobs.mean()))
+def _mean(logprobs: npt.NDArray[np.float64]) -> float:
+    return math.exp(logprobs.mean())
 
 
 def _curve(data: Mapping[str, Any]) -> Curve:

@@ -54,7 +54,6 @@ def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -
         tokenizer=_letters(config.language.vocab_size),
         name=RANDOM,
         weights_sha256="",
-        prompt=config.prompt,
         image_token_id=2,
         bos_id=0,
         eos_id=1,

@@ -34,10 +34,10 @@ def _count(name: str, default: int | None, words: str, *, least: int = 1, **more
 
 
 def _model(words: str) -> Callable[[F], F]:
-    return click.option("--model", metavar="M", default="small", show_default=True, help=words)
+    return click.option("--model", metavar="M", default="random", show_default=True, help=words)
 
 
-model_option = _model('"small", a directory or a hub id; "random": full size with random weights.')
+model_option = _model('A directory or a hub id; "random": DeepSeek-OCR at full size with random weights.')
 dtype_option = click.option(
     "--dtype", type=click.Choice(["auto", "float32", "bfloat16"]), default="auto", show_default=True
 )
@@ -48,7 +48,8 @@ output_json_option = click.option(
 
 @bench.command("encoder")
 @_model(
-    '"small", a directory or a hub id, of any family; "random:NAME": published sizes with random weights.'
+    'A directory or a hub id, of any family; "random:NAME": published sizes with random weights, without a name '
+    "DeepSeek-OCR's."
 )
 @device_option
 @dtype_option

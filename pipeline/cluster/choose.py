@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pipeline.config.schema import Config, reads_lines
-from pipeline.device.startup.loading import count_gpus, is_sure_to_read, num_replicas
+from pipeline.device.startup.loading import count_gpus, is_sure_to_read
 from pipeline.device.threads.preload import import_ahead
 from pipeline.ingest.workers.fork_servers import server
 from pipeline.ingest.workers.task_pool import IMPORTS
@@ -28,7 +28,7 @@ def backend(config: Config) -> "WorkerBackend | None":
         return RayWorkers(
             cluster.address, cluster.workers if isinstance(cluster.workers, int) else None, config
         )
-    replicas = num_replicas(config)
+    replicas = config.run.replicas or 1
     if replicas == 1 and cluster.workers in (None, 1):
         return None
     from pipeline.cluster.local_workers import LocalWorkers

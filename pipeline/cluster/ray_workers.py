@@ -14,7 +14,6 @@ from pipeline.cluster.local_workers import shared_out
 from pipeline.cluster.worker_backend import Peer, WorkerBackend, WorkerLostError
 from pipeline.cluster.worker_messages import FromWorker, ToWorker
 from pipeline.config.schema import Config
-from pipeline.device.startup.loading import num_replicas
 from pipeline.errors import ConfigError
 
 # A worker with nothing to say answers after so long; a lost one is noticed by Ray itself.
@@ -35,7 +34,7 @@ class RayWorkers(WorkerBackend):
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
         size = size or self._num_gpus or machines
         cpus_each = max(1, int(found.get("CPU", 1)) // size)
-        self._replicas = num_replicas(config, cpus_each, has_gpus=self._num_gpus > 0)
+        self._replicas = config.run.replicas or 1
         super().__init__(size * self._replicas)
         self._cpus_each = max(1, cpus_each // self._replicas)
 

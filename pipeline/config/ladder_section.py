@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from ocr.imaging.tiling import Mode
 from pipeline.config.section import NgramSize, Section
 
-_CHANGES = ("model", "reader", "ngram_size", "ngram_window", "mode", "max_tiles", "dpi", "temperature")
+_CHANGES = ("model", "ngram_size", "ngram_window", "mode", "max_tiles", "dpi", "temperature")
 
 
 class RetryStepConfig(Section):
@@ -21,7 +21,6 @@ class RetryStepConfig(Section):
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     model: str | None = None
     below: float | None = Field(default=None, ge=0, le=1)
-    reader: Literal["lines", "page"] | None = None
     ngram_size: NgramSize = None
     ngram_window: int | None = Field(default=None, ge=1)
     mode: Mode | None = None
@@ -36,8 +35,6 @@ class RetryStepConfig(Section):
         changed = [key for key in _CHANGES if getattr(self, key) is not None]
         if self.text_layer and changed:
             raise ValueError(f"text_layer reads nothing; move {' and '.join(changed)} to a rung of its own")
-        if self.model is not None and self.reader == "lines":
-            raise ValueError("another model reads whole pages; leave reader: lines out")
         if not self.text_layer and not changed:
             raise ValueError(f"a rung must change something: one of {', '.join(_CHANGES)} or text_layer")
         return self

@@ -77,9 +77,7 @@ def _plain(config: Config, kind: Kind, render: RenderSettings) -> Step:
 def _step(config: Config, kind: Kind, render: RenderSettings, change: RetryStepConfig) -> Step:
     tile = {key: getattr(change, key) for key in ("mode", "max_tiles")}
     changed = {key: value for key, value in tile.items() if value is not None}
-    config = config.model_copy(
-        update={"tile": config.tile.model_copy(update=changed), "reader": change.reader or config.reader}
-    )
+    config = config.model_copy(update={"tile": config.tile.model_copy(update=changed)})
     if change.model is not None:
         config = with_model(config, change.model)
     # An image's resolution cannot be chosen.

@@ -14,7 +14,7 @@ from ocr.families.catalogue.known_model import ModelFacts
 from ocr.families.family import Family, Kind
 from ocr.families.registry import DEEPSEEK, FAMILIES, described, family_of, model_sha256
 from ocr.imaging.tiling import Mode
-from ocr.model_files.locate import CHARACTERS, LINES, find_directory
+from ocr.model_files.locate import find_directory, has_lines, lacking
 from pipeline.config.cluster_section import ClusterConfig
 from pipeline.config.encoder_section import EncoderConfig
 from pipeline.config.ladder_section import DEFAULT_RETRY_STEPS, LadderConfig, RetryStepConfig
@@ -223,7 +223,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
         for key in ("model", "below"):
             if rung[key] is None:
                 del rung[key]
-        rung["parts"] = None
+        rung["parts"] = rung["reader"] = None
     # Only where it replaces a reading: with `compare` pages are read as with `ignore`.
     layer = {"text_layer": config.text_layer} if config.text_layer in TAKEN_FIRST | TAKEN_LAST else {}
     lines = {"reader": "lines", "structure": structure_sha256()} if config.reader == "lines" else {}
@@ -238,7 +238,7 @@ def settings_hash(config: Config, weights_sha256: str) -> str:
 def _acting(config: Config) -> Config:
     """Returns the configuration with what the line reader does not look at as it is by default."""
     rungs = config.ladder.rungs
-    if config.reader != "lines" or any(rung.model or rung.reader == "page" for rung in rungs):
+    if config.reader != "lines" or any(rung.model for rung in rungs):
         return config
     idle = [rung for rung in DEFAULT_RETRY_STEPS if not _changes_lines(rung)]
     ladder = config.ladder.model_copy(update={"rungs": [*idle, *filter(_changes_lines, rungs)]})
@@ -292,13 +292,11 @@ def render_settings(config: Config, passwords: tuple[str, ...] = ()) -> RenderSe
 
 
 def layer_use(config: Config) -> LayerUse:
-    """Returns how text layers are used: "auto" becomes "fallback" for a model that reads more of a page than its text.
+    """Returns how text layers are used: "auto" becomes "fallback" for a page model, which reads more than text.
 
-    Models of ours, which name the characters that they know, read only the text, and less surely than a PDF has it;
-    others also return a page's structure, which no text layer has in full. Raises: CheckpointError.
+    The line reader reads less surely than a PDF has its text. Raises: CheckpointError.
     """
-    reads_text_alone = (find_directory(config.model) / CHARACTERS).exists()
-    return "fallback" if config.text_layer == "auto" and not reads_text_alone else config.text_layer
+    return "fallback" if config.text_layer == "auto" and not reads_lines(config) else config.text_layer
 
 
 def resolved(config: Config) -> Config:
@@ -328,8 +326,10 @@ def with_model(config: Config, model: str) -> Config:
 def models_sha256(config: Config) -> tuple[str, str]:
     """Returns the sha256 of the configured model's files, and that of all models that a reading may depend on.
 
-    Raises: CheckpointError.
+    Raises: CheckpointError, also for a retry step's model that reads no pages.
     """
+    for name in other_models(config):
+        reads_lines(with_model(config, name))
     own = model_sha256(config.model, config.model_entry)
     others = [model_sha256(name) for name in other_models(config)]
     return own, hashlib.sha256("".join((own, *others)).encode()).hexdigest() if others else own
@@ -340,6 +340,8 @@ def completed(config: Config) -> Config:
 
     Raises: CheckpointError.
     """
+    if reads_lines(config):  # which writes no tokens
+        return _with_ngrams(config, DEEPSEEK)
     return _with_ngrams(config, *described(config.model, config.model_entry))
 
 
@@ -356,13 +358,15 @@ def _with_ngrams(config: Config, family: Family, facts: ModelFacts | None = None
 
 
 def reads_lines(config: Config) -> bool:
-    """Returns whether pages are read line by line first. Raises: CheckpointError for a model that cannot do so."""
-    if config.reader == "page":
-        return False
-    has_reader = (find_directory(config.model) / LINES).is_dir()
-    if config.reader == "lines" and not has_reader:
-        raise CheckpointError(f"model {config.model!r} has no line reader; use reader: page, or auto")
-    return has_reader
+    """Returns whether pages are read line by line first. Raises: CheckpointError for a reader that the model is not."""
+    is_by_lines = has_lines(directory := find_directory(config.model))
+    if is_by_lines and config.reader == "page":
+        raise lacking(directory, "config.json")
+    if config.reader == "lines" and not is_by_lines:
+        raise CheckpointError(
+            f"model {config.model!r} is no line reader; use reader: auto, or leave model out"
+        )
+    return is_by_lines
 
 
 def check_ranks(config: Config) -> None:
@@ -378,7 +382,7 @@ def check_ranks(config: Config) -> None:
         raise ConfigError(f"{key}: replicas share one GPU; leave run.replicas out, or this")
     if reads_lines(config):
         raise ConfigError(
-            f"{key}: lines are read on one GPU; use reader: page, or leave encoder_parallel out"
+            f"{key}: lines are read on one GPU; name a page model (--model), or leave encoder_parallel out"
         )
 
 
@@ -389,7 +393,7 @@ def check_pages(config: Config) -> None:
     key = f"decode.pages_per_prompt: {config.decode.pages_per_prompt}"
     if reads_lines(config):
         raise ConfigError(
-            f"{key}: lines are read page by page; use reader: page, or leave pages_per_prompt out"
+            f"{key}: lines are read page by page; name a page model (--model), or leave pages_per_prompt out"
         )
     if (family := family_of(find_directory(config.model))).several is None:
         others = ", ".join(its.name for its in FAMILIES if its.several is not None)
@@ -400,22 +404,24 @@ def check_pages(config: Config) -> None:
 
 
 def tile_mode(config: Config) -> Mode | None:
-    """Returns the mode of the pages' views; None for a model with views of its own. Raises: CheckpointError."""
+    """Returns the mode of the pages' views; None for lines and for views of a model's own. Raises: CheckpointError."""
+    if reads_lines(config):
+        return None
     directory = find_directory(config.model)
     return None if family_of(directory).view_maker(directory) is not None else config.tile.mode
 
 
 def tile_settings(config: Config) -> TileSettings:
     """Returns the workers' settings for tiles, or for the line reader. Raises: CheckpointError."""
-    directory = find_directory(config.model)
-    video = family_of(directory).video_maker(directory) if config.ingest.video else None
+    is_by_lines, directory = reads_lines(config), find_directory(config.model)
+    family = None if is_by_lines else family_of(directory)
+    video = family.video_maker(directory) if config.ingest.video and family is not None else None
     if config.ingest.video and video is None:
         raise CheckpointError(
             f"ingest.video is on, but model {config.model!r} reads no videos; use Qwen-VL or MiniCPM-V 2.6 or later"
         )
-    if reads_lines(config):
+    if family is None:
         return TileSettings(lines=True)
-    family = family_of(directory)
     if (views := family.view_maker(directory)) is not None:
         if family.several is not None and config.decode.pages_per_prompt > 1:
             views = family.several(views)

@@ -30,6 +30,7 @@ _WHOLE = (
 _GONE = {
     "tile.parts": _WHOLE,
     "ladder.rungs.parts": _WHOLE,
+    "ladder.rungs.reader": "no page model ships since 0.1.0; a rung's own model reads pages: {name: whole, model: DIR}",
     "decode.length": "nothing counts a page's characters any more; decode.loop and decode.max_tokens end it",
     "decode.drafts": "every token comes from the model, one a step; without drafts the text is the same",
     "tile.retry_below": "ladder.below, or a rung's own below, says which pages are read again",
@@ -65,12 +66,21 @@ def load(path: str | None = None, sets: Sequence[str] = (), options: Sequence[La
 
 
 def as_stored(values: object) -> Config:
-    """Returns a run's configuration as its row has it; the defaults where another version stored it."""
+    """Returns a run's configuration as its row has it, less keys that are gone; the defaults for other unknown keys."""
     try:
-        return Config.model_validate(values)
+        return Config.model_validate(_without_gone(values))
     except ValidationError:
         LOGGER.debug("the run's configuration cannot be used here", exc_info=True)
         return Config()
+
+
+def _without_gone(values: Any, prefix: str = "") -> Any:
+    if isinstance(values, list):
+        return [_without_gone(value, prefix) for value in values]
+    if not isinstance(values, Mapping):
+        return values
+    left = {key: value for key, value in values.items() if f"{prefix}{key}" not in _GONE}
+    return {key: _without_gone(value, f"{prefix}{key}.") for key, value in left.items()}
 
 
 def read_yaml(path: str) -> dict[str, Any]:

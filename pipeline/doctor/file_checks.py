@@ -30,7 +30,7 @@ from ocr.model_files.locate import (
 )
 from pipeline.cluster.machines import unreadable
 from pipeline.config.passwords import read_passwords
-from pipeline.config.schema import Config, IngestConfig, tile_settings
+from pipeline.config.schema import Config, IngestConfig, reads_lines, tile_settings
 from pipeline.device.startup.loading import with_word_use
 from pipeline.doctor.examination import Finding, fail, fail_of, note, ok, size
 from pipeline.errors import ConfigError
@@ -55,10 +55,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def check_model(config: Config) -> Iterator[Finding]:
-    """Checks files, family, licence, weights, hashes and tokenizer, and whether anything would be downloaded.
-
-    Never downloads.
-    """
+    """Checks files, family, licence, weights, hashes and tokenizer; says what would be downloaded, and does not."""
     try:
         directory = local_directory(config.model)
         if directory is None:
@@ -66,27 +63,33 @@ def check_model(config: Config) -> Iterator[Finding]:
             return
         yield ok("model", f"{config.model} in {directory}")
         yield _network(config.model)
-        family, facts = described(config.model, config.model_entry, directory)
-        yield ok("family", family.name)
-        if (entry := family.entry(facts)) is not None:
-            yield ok("model entry", entry)
-        if (against := family.restriction(facts)) is not None:
-            yield note("licence", against, "read the model's licence before you use it for a business")
-        yield from _words(config)
-        files = weight_files(directory)
-        lines = [directory / name for name in LINE_FILES if (directory / LINES).exists()]
-        yield from _weights([*files, *(file for file in lines if file.suffix == ".safetensors")])
-        yield _hashes(config.model, [*files, directory / "config.json", directory / "tokenizer.json", *lines])
-        tokenizer = read_tokenizer(directory / "tokenizer.json")
-        text = "Invoice 1,234.50 €"
-        back = tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids)
-        num_tokens = tokenizer.get_vocab_size(with_added_tokens=True)
-        if back.strip() == text:
-            yield ok("tokenizer", f"{num_tokens} tokens")
+        if reads_lines(config):
+            files = [directory / name for name in LINE_FILES]
         else:
-            yield note("tokenizer", f"{num_tokens} tokens; {text!r} comes back as {back!r}")
+            yield from _described(config, directory)
+            files = [*weight_files(directory), directory / "config.json", directory / "tokenizer.json"]
+        yield from _weights([file for file in files if file.suffix == ".safetensors"])
+        yield _hashes(config.model, files)
     except CheckpointError as error:
         yield fail_of("model", error, "fetch the model's files again")
+
+
+def _described(config: Config, directory: Path) -> Iterator[Finding]:
+    family, facts = described(config.model, config.model_entry, directory)
+    yield ok("family", family.name)
+    if (entry := family.entry(facts)) is not None:
+        yield ok("model entry", entry)
+    if (against := family.restriction(facts)) is not None:
+        yield note("licence", against, "read the model's licence before you use it for a business")
+    yield from _words(config)
+    tokenizer = read_tokenizer(directory / "tokenizer.json")
+    text = "Invoice 1,234.50 €"
+    back = tokenizer.decode(tokenizer.encode(text, add_special_tokens=False).ids)
+    found = f"{tokenizer.get_vocab_size(with_added_tokens=True)} tokens"
+    is_same = back.strip() == text
+    yield (
+        ok("tokenizer", found) if is_same else note("tokenizer", f"{found}; {text!r} comes back as {back!r}")
+    )
 
 
 def _words(config: Config) -> Iterator[Finding]:

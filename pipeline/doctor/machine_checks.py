@@ -33,8 +33,8 @@ _SIDE = 64
 _PAGE_BYTES = 30_000
 _LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
 _TRIAL_BYTES = 16 << 20
-# Memory of Python, PyTorch, the shipped model and the eight pages that it reads at once; and of a page in a worker. The
-# most over 500 pages, as `ocrbatch bench pipeline` measures it.
+# Memory of Python, PyTorch, a model of 24 million parameters and eight pages that it read at once; and of a page in a
+# worker: the most over 500 pages, as `ocrbatch bench pipeline` measured it.
 _PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
 _OPEN_FILES = 256
 
@@ -270,7 +270,7 @@ def check_memory(config: Config) -> Iterator[Finding]:
 def _memory(available: int, config: Config) -> Finding:
     workers, inflight = render_workers(config), inflight_mb(config, None, line_readers(config))
     needed = _PROGRAM_BYTES + (inflight << 20) + workers * _WORKER_BYTES
-    found = f"{size(available)} available, of which a run with the shipped model takes about {size(needed)}"
+    found = f"{size(available)} available, of which a run with a small model takes about {size(needed)}"
     if available < needed:
         return fail("memory", found, "lower run.inflight_mb or render.workers, or free some")
     return ok("memory", f"{found} (run.inflight_mb {inflight}, render.workers {workers})")

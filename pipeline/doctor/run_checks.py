@@ -10,10 +10,10 @@ from pathlib import Path
 
 from rapidfuzz.distance import Levenshtein
 
-from ocr.model_files.locate import SHIPPED
 from pipeline.config.schema import Config, ingest_settings, render_settings, tile_settings
 from pipeline.doctor.examination import Finding, fail, ok
 from pipeline.doctor.file_checks import local_directory
+from pipeline.documents.settings import TileSettings
 from pipeline.ingest.workers.pool import WorkerPool
 from pipeline.run.budget import heaviest_page_bytes
 from pipeline.types import EmbeddedPage, Page, ReadyPage, RenderedPage
@@ -52,8 +52,7 @@ def check_worker(config: Config) -> Iterator[Finding]:
 
 
 def _render(path: Path, config: Config) -> Iterator[Finding]:
-    shipped = {"model": SHIPPED, "reader": "page"}  # in place of a model whose files are not here to be asked
-    tile = tile_settings(config if local_directory(config.model) else config.model_copy(update=shipped))
+    tile = tile_settings(config) if local_directory(config.model) else TileSettings()
     page = Page(
         path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(), kind="pdf", page_index=0
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from ocr.model_files.locate import CHARACTERS, find_directory
+from ocr.model_files.locate import LINES, find_directory
 
 _CODES = {
     "LATIN": "Latn", "GREEK": "Grek", "CYRILLIC": "Cyrl", "ARMENIAN": "Armn", "GEORGIAN": "Geor", "HEBREW": "Hebr",
@@ -62,12 +62,12 @@ def main_script(text: str) -> str | None:
 
 
 def known_scripts(model: str) -> frozenset[str] | None:
-    """Returns the scripts that a model was trained for; None if it reads any, as the published model does.
+    """Returns the scripts that a line reader knows; None for a page model, as published ones read any.
 
-    A model of ours has a file with the characters that it was trained on. Raises: CheckpointError.
+    Raises: CheckpointError.
     """
-    names = find_directory(model) / CHARACTERS
-    return scripts_named(json.loads(names.read_text("utf-8"))) if names.exists() else None
+    facts = find_directory(model) / LINES / "reader.json"
+    return scripts_named(json.loads(facts.read_text("utf-8"))["characters"]) if facts.exists() else None
 
 
 def scripts_named(characters: Iterable[str]) -> frozenset[str]:

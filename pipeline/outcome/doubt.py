@@ -31,11 +31,11 @@ _NO_LANGUAGE = "looks like no language: another script, handwriting or a page se
 _FOREIGN = "in a script that the model was not trained for"
 _MOST_NAMED = 12  # runs of lines
 _SEPARATOR = "; "
-# The confidence below which a text is in doubt. With a calibration: the shipped model reads scripts it does not know
+# The confidence below which a text is in doubt. With a calibration: the shipped reader reads scripts it does not know
 # with 0.03 to 0.3 and a handwriting-like typeface with up to 0.32; of 303 images of pages in Latin script, a third of
-# them worn, none has less than 0.6. Without one the confidence is the tokens' mean probability, which tells how sure
-# the model is and not how much is right: a text is in doubt only where the model gave its own choices less than one
-# chance in five. No model of that kind was measured: the number is a guess that errs towards trusting texts.
+# them worn, none has less than 0.6. A page model's is the tokens' mean probability, which tells how sure it is and not
+# how much is right: a text is in doubt only where the model gave its own choices less than one chance in five. None was
+# measured: the number is a guess that errs towards trusting texts.
 _CALIBRATED, _UNCALIBRATED = 0.4, 0.2
 
 

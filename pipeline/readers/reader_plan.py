@@ -63,12 +63,11 @@ class ReaderPlan:
     """
 
     def __init__(self, config: Config, models: Models, workers: WorkerPool) -> None:
-        self._models, self._workers = models, workers
-        self._readers: dict[str, Reader[RenderedPage]] = {}
+        self._models = models
         self._others = {
             name: WholePages(model, models.words, workers) for name, model in models.others.items()
         }
-        self.first = self._named(resolved(config).reader)
+        self.first = READERS[resolved(config).reader](models, workers)
         self.layers = TextLayers(models.lines, workers)
 
     @property
@@ -78,11 +77,4 @@ class ReaderPlan:
 
     def reader(self, step: Step) -> Reader[RenderedPage]:
         """Returns who takes a page at a retry step."""
-        if step.model is not None:
-            return self._others[step.model]
-        return self._named("lines" if step.tile.lines else "page")
-
-    def _named(self, name: str) -> Reader[RenderedPage]:
-        if name not in self._readers:
-            self._readers[name] = READERS[name](self._models, self._workers)
-        return self._readers[name]
+        return self.first if step.model is None else self._others[step.model]

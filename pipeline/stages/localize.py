@@ -10,7 +10,7 @@ from typing import Protocol
 from tokenizers import Tokenizer
 
 from ocr.transcript import formats
-from ocr.transcript.confidence import Calibration, assess
+from ocr.transcript.confidence import assess
 from ocr.types import OutputFormat, Transcript
 from pipeline.outcome.doubt import unread
 from pipeline.outcome.results import STATUS_OF_FINISH, result_of
@@ -26,8 +26,6 @@ class OutputInterpreter(Protocol):
     def tokenizer(self) -> Tokenizer: ...
     @property
     def output_format(self) -> OutputFormat: ...
-    @property
-    def calibration(self) -> Calibration | None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +50,7 @@ def place(read: ReadPage, interpreter: OutputInterpreter) -> PageResult:
             height_px=rendered.height_px,
             page_number=rendered.page.page_number,
         )
-        parsed, confidence = assess(parsed, transcript, interpreter.tokenizer, interpreter.calibration)
+        parsed, confidence = assess(parsed, transcript, interpreter.tokenizer)
         status, num_tokens = STATUS_OF_FINISH[transcript.finish], len(transcript.token_ids)
         result = unread(result_of(rendered, parsed, status, confidence=confidence, num_tokens=num_tokens))
     return replace(result, timings=(*read.timings, single("place", watch.seconds)))

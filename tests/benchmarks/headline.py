@@ -49,7 +49,7 @@ class Measurement:
     """A command that makes figures. part: "cpu" or "gpu". needs: the folder in DIR without which it is left out.
 
     parse: returns figures by their keys from the JSON that the command wrote. repeats: how often it is run; the median
-    counts. is_cold: without Triton's compiled kernels.
+    counts.
     """
 
     part: str
@@ -57,7 +57,6 @@ class Measurement:
     parse: Callable[[Any], Figures]
     needs: str | None = None
     repeats: int = 1
-    is_cold: bool = False
 
 
 def _quality(written: Any) -> Figures:
@@ -99,18 +98,6 @@ MEASUREMENTS = (
         for name in ("digital", "scans")
     ),
     Measurement(
-        part="gpu",
-        command=f"{_PIPELINE} --num-pages {{pages}}",
-        parse=_speed("small_cold"),
-        is_cold=True,
-    ),
-    Measurement(
-        part="gpu",
-        command=f"{_PIPELINE} --num-pages {{pages}}",
-        parse=_speed("small"),
-        repeats=2,
-    ),
-    Measurement(
         part="gpu", command=f"{_PIPELINE} {_FULL_SIZE} --num-pages {{full_pages}}", parse=_speed("full_size")
     ),
 )
@@ -148,7 +135,7 @@ CARD: tuple[tuple[str, str], ...] = tuple(
     for what, shown in (("cer", _TENTHS), ("median_cer", _TENTHS), ("f1", _SHARE))
     for engine in _ENGINES
 )
-MODELS = tuple((f"{key}.pages_s", "{:.1f}") for key in ("small", "small_cold", "full_size"))
+MODELS = (("full_size.pages_s", "{:.1f}"),)
 
 
 def shown(figures: Mapping[str, Mapping[str, Any]], cells: Sequence[tuple[str, str]]) -> list[str]:
@@ -165,7 +152,6 @@ def main() -> int:
     parser.add_argument("part", choices=("cpu", "gpu"))
     parser.add_argument("--data", type=Path, help="folder of the unseen sets")
     parser.add_argument("--documents", type=Path, default=ROOT / "tests" / "samples", help="read on the GPU")
-    parser.add_argument("--pages", type=int, default=800, help="copied from them for the shipped page model")
     parser.add_argument("--full-pages", type=int, default=1200, help="for the model of full size")
     parser.add_argument("--only", default="", help="only measurements whose command has this text")
     parser.add_argument("--file", type=Path, default=FILE, help="where figures are kept")
@@ -243,7 +229,7 @@ def _measure(options: argparse.Namespace, faults: list[str]) -> Iterator[tuple[s
                 f"not made: {one.needs}: --data DIR with python -m tests.benchmarks.quality build-unseen DIR"
             )
         try:
-            return [one.parse(_written(one.command, options, one.is_cold)) for _ in range(one.repeats)]
+            return [one.parse(_written(one.command, options)) for _ in range(one.repeats)]
         except subprocess.CalledProcessError as error:
             return f"not made: {shlex.join(error.cmd)}: {error.stderr[-800:]}"
 
@@ -258,14 +244,13 @@ def _measure(options: argparse.Namespace, faults: list[str]) -> Iterator[tuple[s
                 yield key, {**figure, "command": one.command, **about}
 
 
-def _written(command: str, options: argparse.Namespace, is_cold: bool = False) -> Any:
+def _written(command: str, options: argparse.Namespace) -> Any:
     """Returns the JSON that a command writes. Raises: CalledProcessError."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "out.json"
         words = [word.format(out=out, **vars(options)) for word in shlex.split(command)]
         words = [sys.executable if word == "python" else word for word in words]
-        cold = {"TRITON_CACHE_DIR": f"{folder}/kernels"} if is_cold else {}
-        subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT, env=os.environ | cold)
+        subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
         return json.loads(out.read_text(encoding="utf-8"))
 
 

@@ -1,5 +1,3 @@
-import dataclasses
-
 import pytest
 import torch
 from torch import nn
@@ -7,10 +5,8 @@ from torch.nn import functional
 
 from encoders import bfloat16
 from encoders.bfloat16 import Bfloat16Linear, multiply_in_bfloat16
-from encoders.deepseek.deep_encoder import DeepEncoder
 from encoders.pointwise import linear_gelu
-from ocr.model.random_weights import redraw
-from tests.ocr.tiny import TINY, relative_error, tiny_model
+from tests.ocr.tiny import relative_error, tiny_model
 
 
 def random_linear(bias: bool = True) -> nn.Linear:
@@ -62,14 +58,3 @@ def test_an_encoder_in_bfloat16_keeps_its_results_close_and_in_float32() -> None
     rounded = relative_error(whole.bfloat16().encode_views(pixels).float(), exact)
     assert 1e-5 < error < 1e-2
     assert error < rounded / 2
-
-
-@torch.inference_mode()
-def test_the_shipped_kind_without_relative_positions_too() -> None:
-    sam = dataclasses.replace(TINY.encoder.sam, use_rel_pos=False)
-    encoder = DeepEncoder(dataclasses.replace(TINY.encoder, sam=sam)).eval()
-    redraw(encoder, 0)
-    pixels = torch.randint(0, 256, (1, 3, 512, 512), dtype=torch.uint8)
-    exact = encoder.encode_views(pixels)
-    encoder.multiply_in_bfloat16()
-    assert 1e-5 < relative_error(encoder.encode_views(pixels), exact) < 1e-2

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from transformers import UnlimitedOcrForConditionalGeneration
 
-from ocr.checkpoints.checkpoint import save
 from ocr.model.deepseek_ocr import OcrModel
+from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, reference_model, tiny_model, tiny_tokenizer
 
 

@@ -1,4 +1,4 @@
-"""A checkpoint whose reading is known, so that whole runs can be tested without the shipped model."""
+"""A checkpoint whose reading is known, so that whole runs can be tested with a page model."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,10 +6,13 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, save
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, tiny_model
 
 TEXT = "very very good very"
+# A folder that is configured as a page model, of DeepSeek-OCR's shape, where none is loaded.
+PAGE_MODEL = str(Path(__file__).with_name("page_model"))
 # Quick views, and the settings under which save_reader's model writes TEXT.
 READS_TEXT = (
     "tile.mode=tiny",
@@ -38,7 +41,7 @@ def save_reader(directory: Path, words: tuple[str, str] = ("very", "good")) -> P
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)
     language = replace(TINY.language, eos_token_id=len(words), bos_token_id=len(words) + 1)
-    model = tiny_model(replace(TINY, language=language, prompt="<image>\nFree OCR."))
+    model = tiny_model(replace(TINY, language=language))
     torch.nn.init.zeros_(model.lm_head.weight)
     save(model, directory, tokenizer=tokenizer)
     return directory

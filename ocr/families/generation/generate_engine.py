@@ -4,7 +4,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
@@ -40,8 +40,6 @@ class TransformersReader(ABC):
     eos_ids: the tokens that end a text. pad_id: what fills the prompts of a batch. pages_prompt: the published one for
     several pages, None where there is none.
     """
-
-    calibration: ClassVar[None] = None
 
     name: str
     model: Any

@@ -119,7 +119,7 @@ def model_config(raw: Mapping[str, Any]) -> UnlimitedOcrConfig:
     return UnlimitedOcrConfig(
         vision_config=vision_config(sizes.encoder),
         text_config={**text, "sliding_window": raw.get("sliding_window", _SLIDING_WINDOW)},
-        tie_word_embeddings=sizes.language.tie_word_embeddings,
+        tie_word_embeddings=False,
     )
 
 

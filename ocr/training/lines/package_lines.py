@@ -10,7 +10,7 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from ocr.int8 import is_quantised, stored
+from ocr.int8 import stored
 
 _WIDE = {"finder.safetensors": 1, "reader.safetensors": 3}  # of steps, as ocr.int8.quantise has it
 _LEAST = 2048  # smaller tensors are kept at 16 bits
@@ -22,7 +22,7 @@ def package(weights: Path, out: Path) -> None:
     for name in ("finder.safetensors", "reader.safetensors"):
         tensors: dict[str, Tensor] = {}
         for key, tensor in load_file(weights / name).items():
-            if tensor.numel() >= _LEAST and is_quantised(key, tensor):
+            if tensor.numel() >= _LEAST and tensor.ndim >= 2:
                 tensors.update(stored(key, tensor, _WIDE[name]))
             else:
                 tensors[key] = tensor.half() if tensor.is_floating_point() else tensor

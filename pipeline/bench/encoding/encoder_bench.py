@@ -52,7 +52,7 @@ class BenchSettings:
     average; None for one batch after the other. attention: see encoders.attention.switch.one_backend; of our arms.
     """
 
-    model: str = "small"
+    model: str = "random"
     device: str = "cpu"
     dtype: NumberFormat = "float32"
     arms: tuple[str, ...] = ARMS

@@ -147,8 +147,7 @@ def _sam_layer(config: SamConfig, side: int, window: int) -> int:
     windows = (-(-side // window)) ** 2 if window else 1
     queries = windows * extent**2
     attended = 4 * queries * extent**2 * config.width  # scores and their product with the values
-    if config.use_rel_pos:
-        attended += 4 * queries * extent * config.width  # by row and by column
+    attended += 4 * queries * extent * config.width  # relative positions, by row and by column
     projections = 2 * queries * config.width * 4 * config.width
     return attended + projections + 4 * side**2 * config.width * config.mlp_dim
 

@@ -32,7 +32,7 @@ _KEYS = {"device": "device", "dtype": "dtype", "mode": "tile.mode", "batch_size"
 
 
 def run(
-    *, paths: Sequence[str], model: str = "small", num_pages: int | None = None, **options: Any
+    *, paths: Sequence[str], model: str = "random", num_pages: int | None = None, **options: Any
 ) -> Figures:
     """Measures one run. Raises: CheckpointError, ConfigError, and any error that ends a run.
 

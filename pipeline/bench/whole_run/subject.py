@@ -104,9 +104,8 @@ def bench_config(
 
     output_tokens: where the loader bounds what is written on each page; nothing then has a page read again.
     """
-    # The page model reads every page, unless --set has it otherwise.
-    reading = {"text_layer": "ignore", "reader": "page"}.items()
-    reads = {key: value for key, value in reading if not any(one.startswith(f"{key}=") for one in sets)}
+    # The model reads every page, unless --set has it otherwise.
+    reads = {} if any(one.startswith("text_layer=") for one in sets) else {"text_layer": "ignore"}
     own: list[Layer] = [
         ("PATH", {"ingest": {"paths": list(paths)}}),
         ("--model", {"model": subject.model}),

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from pipeline.device.run_encoder import RunEncoder
 
 LOGGER = logging.getLogger("ocrbatch")
-# The number of processes for a small model, the size up to which a model is small, and the CPUs this takes.
-_REPLICAS, _SMALL_BYTES, _CPUS_OF_REPLICAS = 2, 256 << 20, 8
-_LEAST_GPU_BYTES = 16 << 30
 # A GPU that runs the line reader's networks for 16 CPUs is busy for a sixth of the time; one that serves few answers
 # sooner.
 _CPUS_OF_LINE_GPU = 8
@@ -309,33 +306,6 @@ def rereadings(config: Config, device: str | None) -> int:
         inflight_mb(config, device) // _REREADING_MB if device == "cuda" else decode_slots(config, "cpu")
     )
     return max(render_workers(config), at_once)
-
-
-def num_replicas(config: Config, cpus: int | None = None, *, has_gpus: bool | None = None) -> int:
-    """Returns how many workers share a GPU, each with the model, 1 for one that has it alone. Torch-free.
-
-    A small model keeps a GPU busy a quarter of the time: launching its kernels takes all that one interpreter can do.
-    Two processes do twice as much, as long as there are CPUs for them and for what renders, and memory: keys and values
-    of 256 pages take 19 GiB where there is that much, and an encoder's batch 4 GiB.
-    cpus, has_gpus: of the machine that reads, None for this one. Raises: CheckpointError for a model that is not
-    installed.
-    """
-    if config.run.replicas is not None:
-        return config.run.replicas
-    is_alone = config.decode.batch_size is not None or config.cluster.num_ranks > 1
-    if config.device == "cpu" or is_alone or reads_lines(config):
-        return 1
-    from ocr.model_files.locate import find_directory, weight_files
-    from pipeline.device.gpu_meter import gpu_bytes
-
-    if has_gpus is None:  # each with memory for two models, also where that is not known
-        has_gpus = _may_have_gpu() and all(num_bytes >= _LEAST_GPU_BYTES for num_bytes in gpu_bytes())
-    if not has_gpus:
-        return 1
-
-    num_bytes = sum(path.stat().st_size for path in weight_files(find_directory(config.model)))
-    has_cpus = (cpus or available_cpus()) >= _CPUS_OF_REPLICAS
-    return _REPLICAS if num_bytes <= _SMALL_BYTES and has_cpus else 1
 
 
 def _may_have_gpu() -> bool:

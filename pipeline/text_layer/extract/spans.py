@@ -34,7 +34,7 @@ _BOLD_NAME = re.compile(r"bold|black|heavy|semib|demi", re.IGNORECASE)
 _ITALIC_NAME = re.compile(r"ital|obli|slant", re.IGNORECASE)
 _MONOSPACED_NAME = re.compile(r"mono|cour|consol|typewr|cmtt|menlo", re.IGNORECASE)
 _LETTERS_APART = re.compile(r"\s*(?:[^\W\d_]\s){3}(?:\S\s)+\S\s*")
-# Replacements as in the small model's training text; other models differ little.
+# Replacements as in the text that readers are trained on; models differ little.
 _REPLACED = str.maketrans({
     **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f\t", " "), **dict.fromkeys("\u2010\u2011\u00ad", "-"),
     "\u200a": "", "\u200b": "", "\ufeff": "",

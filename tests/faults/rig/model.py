@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, save
+from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, tiny_model
 
 # Fast views, few tokens, and no pair of words twice on a page: random weights repeat themselves otherwise.
@@ -32,7 +33,7 @@ def save_words(directory: Path) -> Path:
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)
     language = replace(TINY.language, eos_token_id=0, bos_token_id=1)
-    model = tiny_model(replace(TINY, language=language, prompt="<image>\nFree OCR."), _SEED)
+    model = tiny_model(replace(TINY, language=language), _SEED)
     model.lm_head.weight[0] *= _END_GAIN
     for layer in model.language_model.layers:  # or the image would hardly matter
         layer.self_attn.o_proj.weight *= _ATTENTION_GAIN

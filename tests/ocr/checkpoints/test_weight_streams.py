@@ -8,6 +8,7 @@ from safetensors.torch import save_file
 
 from ocr.checkpoints import checkpoint, model_weights
 from ocr.checkpoints.weight_streams import all_stored, send, stored_tensors
+from tests.ocr.saving import save
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 
 CPU = torch.device("cpu")
@@ -63,12 +64,9 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path, tensors: dict[st
         send(targets, CPU)
 
 
-@pytest.mark.parametrize("int8", [False, True])
-def test_a_streamed_checkpoint_is_the_mapped_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, int8: bool
-) -> None:
+def test_a_streamed_checkpoint_is_the_mapped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes on the CPU what a GPU is given."""
-    checkpoint.save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer(), int8=int8)
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
     mapped = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
     monkeypatch.setattr(model_weights, "_convert", model_weights._stream)
     streamed = checkpoint.load(str(tmp_path), device="cpu", dtype=torch.bfloat16, encoder_dtype=torch.float32)
@@ -81,7 +79,7 @@ def test_a_streamed_checkpoint_is_the_mapped_one(
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_on_a_gpu_the_weights_are_those_of_a_cpu(tmp_path: Path, dtype: torch.dtype) -> None:
-    checkpoint.save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
     there = checkpoint.load(str(tmp_path), device="cuda", dtype=dtype).model
     here = checkpoint.load(str(tmp_path), device="cpu", dtype=dtype).model
     for name, parameter in there.named_parameters():

@@ -19,6 +19,7 @@ from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, sett
 from ocr.imaging.tiling import views
 from ocr.model.prompt import encode_prompt, splice
 from ocr.types import Transcript
+from tests.faults.rig.model import save_words
 from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, random_reader, stopping
 from tests.ocr.decoding.plain import assert_same, read_plainly
 from tests.ocr.decoding.sequence.test_page_reading import rescan
@@ -195,23 +196,25 @@ def seen_by(loaded: checkpoint.LoadedModel, name: str) -> VisionTokens:
 
 
 @pytest.fixture(scope="module")
-def small() -> checkpoint.LoadedModel:
-    return checkpoint.load("small", device="cpu", dtype=torch.float32)
+def worded(tmp_path_factory: pytest.TempPathFactory) -> checkpoint.LoadedModel:
+    """A model that writes other words for every page."""
+    folder = save_words(tmp_path_factory.mktemp("worded"))
+    return checkpoint.load(str(folder), device="cpu", dtype=torch.float32)
 
 
 @pytest.fixture(scope="module")
-def scans(small: checkpoint.LoadedModel) -> list[VisionTokens]:
-    return [seen_by(small, name) for name in ("letter.png", "fax.tiff", "photo.jpg")]
+def scans(worded: checkpoint.LoadedModel) -> list[VisionTokens]:
+    return [seen_by(worded, name) for name in ("letter.png", "fax.tiff", "photo.jpg")]
 
 
 @pytest.mark.slow
-def test_the_shipped_model_reads_real_pages_as_plain_decoding_does(
-    small: checkpoint.LoadedModel, scans: list[VisionTokens]
+def test_real_pages_are_read_as_plain_decoding_does(
+    worded: checkpoint.LoadedModel, scans: list[VisionTokens]
 ) -> None:
     limits = [DecodeSettings(max_tokens=count) for count in (190, 170, 150)]
     plain = [
-        read_plainly(small, page, small.prompt, limit) for page, limit in zip(scans, limits, strict=True)
+        read_plainly(worded, page, worded.prompt, limit) for page, limit in zip(scans, limits, strict=True)
     ]
-    found = in_order(small.engine(prompt=small.prompt, num_slots=3).read(requests(scans, limits)))
+    found = in_order(worded.engine(prompt=worded.prompt, num_slots=3).read(requests(scans, limits)))
     for transcript, (expected, gaps) in zip(found, plain, strict=True):
         assert_same(transcript, expected, gaps, tolerance=1e-3)

@@ -5,20 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tokenizers.decoders import DecodeStream
 
 from ocr.errors import CheckpointError
-from ocr.model_files.locate import find_directory, read_tokenizer
 from ocr.transcript import confidence
 from ocr.transcript.confidence import (
     Calibration,
     Curve,
-    Signals,
     TokenBytes,
     assess,
-    block_features,
-    page_features,
-    signals,
+    probabilities,
 )
 from ocr.transcript.grounding import parse
 from ocr.types import ParsedText, Transcript
@@ -36,9 +33,19 @@ def reading(raw: str, logprobs: list[float], finish: str = "eos") -> tuple[Parse
     return parse(transcript.raw, width_px=100, height_px=100), transcript
 
 
-def test_without_calibration_it_is_the_mean_probability() -> None:
+def byte_level() -> Tokenizer:
+    """Returns a tokenizer whose tokens are single bytes, pairs of two letters, and a tag."""
+    letters = {letter: place for place, letter in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    made = Tokenizer(models.BPE({**letters, "na": 256, "on": 257}, [("n", "a"), ("o", "n")]))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    made.add_special_tokens(["<td>", "</td>"])
+    return made
+
+
+def test_it_is_the_mean_probability() -> None:
     parsed, transcript = reading("w10 w11 w12", [SURE, SURE, UNSURE])
-    rated, page = assess(parsed, transcript, TOKENIZER, None)
+    rated, page = assess(parsed, transcript, TOKENIZER)
     assert page == pytest.approx((0.99 * 0.99 * 0.2) ** (1 / 3))
     assert [block.confidence for block in rated.blocks] == [page]
     assert rated.text == parsed.text
@@ -46,7 +53,7 @@ def test_without_calibration_it_is_the_mean_probability() -> None:
 
 def test_a_page_without_tokens_has_none() -> None:
     parsed, transcript = reading("", [])
-    assert assess(parsed, transcript, TOKENIZER, None) == (parsed, None)
+    assert assess(parsed, transcript, TOKENIZER) == (parsed, None)
 
 
 def test_every_block_is_judged_by_its_own_tokens() -> None:
@@ -57,38 +64,21 @@ def test_every_block_is_judged_by_its_own_tokens() -> None:
         parsed.blocks[0].__class__(label="text", text="w12 w13", raw_span=(split, len(transcript.raw))),
         parsed.blocks[0].__class__(label="text", text="placeless"),
     )
-    page, (first, second, third) = signals(
+    page, (first, second, third) = probabilities(
         ParsedText(text="", markdown="", blocks=blocks), transcript, TOKENIZER
     )
-    assert (first.unsure, second.unsure, page.unsure) == (0, 1, 0.5)
-    assert first.surprise == pytest.approx(-SURE)
-    assert (third.unsure, third.surprise) == (page.unsure, page.surprise)
+    assert (first, second) == (pytest.approx(0.99), pytest.approx(0.2))
+    assert third == page == pytest.approx((0.99 * 0.2) ** 0.5)
 
 
-def test_every_reason_to_doubt_lowers_confidence() -> None:
-    calm = Signals(unsure=0.0, surprise=0.0)
-    worst = Signals(unsure=1.0, surprise=3.0, unfinished=1.0)
-    features, doubts = page_features(calm), page_features(worst)
-    curve = Curve(bias=4.0, weights=dict.fromkeys(features, 1.0))
-    assert set(features) == {"unsure", "surprise", "unfinished"}
-    assert curve(features) == pytest.approx(1 / (1 + math.exp(-4)))
-    for name in features:
-        assert curve({**features, name: doubts[name]}) < curve(features)
-    assert 0 <= curve(doubts) < 0.1
-    assert all(value == 0 for value in block_features(calm, calm).values())
-
-
-def test_a_calibration_is_used_and_survives_its_file(tmp_path: Path) -> None:
+def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
     path = tmp_path / "confidence.json"
     calibration = Calibration(
         page=Curve(bias=2.0, weights={"unsure": 1.0}), block=Curve(bias=1.0, weights={"page_unsure": 1.0})
     )
     path.write_text(json.dumps(calibration.to_json()))
     assert Calibration.read(path) == calibration
-    parsed, transcript = reading("w10 w23", [SURE, SURE])
-    rated, page = assess(parsed, transcript, TOKENIZER, Calibration.read(path))
-    assert page == pytest.approx(1 / (1 + math.exp(-2)))
-    assert rated.blocks[0].confidence == pytest.approx(1 / (1 + math.exp(-1)))
+    assert calibration.page({"unsure": 0.5}) == pytest.approx(1 / (1 + math.exp(-1.5)))
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"page": {"bias": "x", "weights": {}}}', "\0"])
@@ -101,7 +91,7 @@ def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
 
 @pytest.mark.parametrize("text", [_MIXED, "none but ASCII <td>x</td>\n -- end", ""])
 def test_the_lengths_of_tokens_are_those_of_decoding_them_one_by_one(text: str) -> None:
-    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    tokenizer = byte_level()
     tokens = tokenizer.encode(text, add_special_tokens=False).ids
     stream = DecodeStream(skip_special_tokens=False)
     expected = [len(stream.step(tokenizer, token) or "") for token in tokens]
@@ -122,7 +112,7 @@ def test_a_token_belongs_to_the_block_in_which_it_ends() -> None:
 
 
 def test_bytes_of_tokens_are_those_of_their_text() -> None:
-    tokenizer = read_tokenizer(find_directory("small") / "tokenizer.json")
+    tokenizer = byte_level()
     known = TokenBytes(tokenizer)
     tokens = tokenizer.encode(_MIXED, add_special_tokens=False).ids
     assert b"".join(known[token] for token in tokens) == _MIXED.encode()

@@ -54,6 +54,16 @@ HEAVY = {
 }
 
 
+@pytest.mark.parametrize("text", ["reader=page", "ladder.rungs=[{name: x, model: small}]"])
+def test_a_page_model_that_does_not_ship_is_told_at_once(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, database = ROOT / "tests" / "samples" / "letter.png", tmp_path / "a.db"
+    assert main(["run", str(page), "--db", str(database), "--set", text]) == ExitCode.USAGE
+    assert "No page model ships with ocrbatch since 0.1.0; name one with --model" in capsys.readouterr().err
+    assert not database.exists()
+
+
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
 def test_a_run_that_was_started_without_streams_ends_as_any_other(closed: str, tmp_path: Path) -> None:
     """As some supervisors start it. A file that is opened as number 1 would get what is printed."""

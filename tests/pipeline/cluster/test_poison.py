@@ -44,7 +44,6 @@ def test_a_page_that_kills_its_workers_is_set_aside(tmp_path: Path) -> None:
             "store": {"database": str(tmp_path / f"{name}.db"), "attempt_limit": 2},
             "model": str(model),
             "device": "cpu",
-            "reader": "page",
             "text_layer": "ignore",
         }
         sets = [*READS_WORDS, "dtype=float32", "encoder.dtype=float32", "ladder.rungs=[]"]

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from pipeline.errors import ConfigError, ExitCode, exit_code
 from pipeline.reports.progress import Silent
 from pipeline.run.runner import run
 from pipeline.stop import Stop
+from tests.pipeline.checkpoints import PAGE_MODEL
 
 
 @pytest.mark.parametrize(
@@ -97,12 +99,17 @@ def test_budgets_of_a_model_with_views_of_its_own_are_no_business_of_the_mode(tm
     assert tile_mode(config) is None
     assert graph_settings(config.encoder, tile_mode(config)).budgets == {"local": [144]}
     with pytest.raises(ConfigError, match="144 is not a multiple of 100"):
-        graph_settings(config.encoder, tile_mode(load(None, [])))
+        graph_settings(config.encoder, tile_mode(load(None, [f"model={PAGE_MODEL}"])))
+    assert tile_mode(load(None, [])) is None, "lines have no views"
 
 
 def test_a_run_with_wrong_budgets_makes_no_database(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
-    values = {"ingest": {"paths": [str(tmp_path / "docs")]}, "store": {"database": str(tmp_path / "a.db")}}
+    values: dict[str, Any] = {
+        "ingest": {"paths": [str(tmp_path / "docs")]},
+        "store": {"database": str(tmp_path / "a.db")},
+    }
+    values["model"] = PAGE_MODEL
     config = load(None, ["encoder.budgets.local=[150]"], [("test", values)])
     with pytest.raises(ConfigError, match=r"encoder\.budgets\.local: 150 "):
         run(config, Silent(), Stop())

@@ -18,7 +18,6 @@ def test_rungs_can_be_listed_and_switched_off() -> None:
         ("[{name: a}]", "a rung must change something"),
         ("[{name: a, below: 0.5}]", "a rung must change something"),
         ("[{name: a, model: small, below: 2}]", "less than or equal to 1"),
-        ("[{name: a, model: small, reader: lines}]", "another model reads whole pages"),
         (
             "[{name: a, text_layer: true, dpi: 300}]",
             "text_layer reads nothing; move dpi to a rung of its own",
@@ -28,6 +27,7 @@ def test_rungs_can_be_listed_and_switched_off() -> None:
         ("[{name: A b, dpi: 300}]", "pattern"),
         ("[{dpi: 300}]", "name"),
         ("[{name: a, heat: 3}]", "heat"),
+        ("[{name: a, reader: page}]", "ladder.rungs.0.reader is gone: no page model ships since 0.1.0"),
         ("[{name: a, parts: off}]", "ladder.rungs.0.parts is gone: pages are read whole"),
     ],
 )

@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+
 from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.errors import NoPageModelError
 from pipeline.config.retry_steps import Step, steps_of, turned_step
-from pipeline.config.schema import Config, render_settings
+from pipeline.config.schema import Config, completed, models_sha256, render_settings
 from pipeline.config.sources import load
 from pipeline.stages.decode import page_settings
 from pipeline.types import Kind
+from tests.pipeline.checkpoints import PAGE_MODEL
 
 
 def steps(config: Config, kind: Kind = "pdf") -> dict[str | None, Step]:
@@ -15,7 +19,7 @@ def steps(config: Config, kind: Kind = "pdf") -> dict[str | None, Step]:
 
 
 def test_the_first_step_reads_as_configured() -> None:
-    config = Config(reader="page")
+    config = Config(model=PAGE_MODEL)
     for kind in ("pdf", "image"):
         first = steps_of(config, kind, render_settings(config))[0]
         assert first.render == render_settings(config)
@@ -23,7 +27,7 @@ def test_the_first_step_reads_as_configured() -> None:
 
 
 def test_each_step_changes_its_own_thing_alone() -> None:
-    found = steps(Config(reader="page", text_layer="fallback"))
+    found = steps(Config(model=PAGE_MODEL, text_layer="fallback"))
     assert list(found) == [None, "ngram", "mode", "temperature", "layer"]
     first, ngram, mode, warm = (found[name] for name in (None, "ngram", "mode", "temperature"))
     assert first.tile.mode == "gundam"
@@ -56,7 +60,7 @@ def test_the_text_layer_is_a_step_only_where_it_may_be_used() -> None:
 
 
 def test_a_page_is_turned_the_other_way_with_all_else_as_it_was() -> None:
-    first = steps(Config(reader="page"))[None]
+    first = steps(Config(model=PAGE_MODEL))[None]
     turned = turned_step(first)
     assert turned.render.orientation == "runner_up"
     assert turned.tile == first.tile
@@ -71,9 +75,23 @@ def test_lines_are_read_again_only_with_what_the_line_reader_has() -> None:
     assert steps(finer)["finer"].tile == found[None].tile
 
 
-def test_the_page_model_can_be_a_step_after_the_line_reader() -> None:
-    both = load(None, ["ladder.rungs=[{name: page, reader: page}, {name: base, reader: page, mode: base}]"])
+def test_a_page_model_can_be_a_step_after_the_line_reader() -> None:
+    one, two = ({"name": name, "model": PAGE_MODEL} for name in ("page", "base"))
+    both = Config.model_validate(
+        {"text_layer": "fallback", "ladder": {"rungs": [one, {**two, "mode": "base"}]}}
+    )
     found = steps(both)
-    page = steps(load(None, ["reader=page"]))[None]
-    assert replace(found["page"], name=None) == page
+    page = steps(Config(model=PAGE_MODEL))[None]
+    assert replace(found["page"], name=None, model=None, render=page.render) == page
     assert (found["base"].tile.mode, found["base"].tile.lines) == ("base", False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["reader=page", "ladder.rungs=[{name: x, model: small}]"],
+)
+def test_what_ships_is_no_page_model(text: str) -> None:
+    with pytest.raises(
+        NoPageModelError, match=r"No page model ships .* since 0\.1\.0; name one with --model"
+    ):
+        models_sha256(completed(load(None, [text])))

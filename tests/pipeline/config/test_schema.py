@@ -19,6 +19,7 @@ from pipeline.config.sources import load
 from pipeline.device.sizes import decode_slots
 from pipeline.documents.settings import IngestSettings, RenderSettings, TileSettings
 from pipeline.types import LayerUse
+from tests.pipeline.checkpoints import PAGE_MODEL
 
 WEIGHTS = "0" * 64
 
@@ -26,7 +27,7 @@ WEIGHTS = "0" * 64
 def test_workers_are_told_the_defaults_they_have_themselves() -> None:
     assert ingest_settings(Config()) == IngestSettings()
     assert render_settings(Config()) == RenderSettings(text_layer="auto")
-    assert tile_settings(load(None, ["reader=page", "words=off"])) == TileSettings()
+    assert tile_settings(load(None, [f"model={PAGE_MODEL}", "words=off"])) == TileSettings()
 
 
 def test_workers_are_told_what_was_set() -> None:
@@ -40,7 +41,7 @@ def test_lines_are_read_where_the_model_has_a_line_reader(tmp_path: Path) -> Non
     assert resolved(Config()).reader == "lines"
     (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     assert resolved(Config(model=str(tmp_path))).reader == "page"
-    with pytest.raises(CheckpointError, match="has no line reader; use reader: page, or auto"):
+    with pytest.raises(CheckpointError, match="is no line reader; use reader: auto"):
         tile_settings(Config(model=str(tmp_path), reader="lines"))
 
 
@@ -138,7 +139,7 @@ def test_the_documented_numbers_are_those_of_the_code() -> None:
 
 
 IDLE_LADDER = "ladder.rungs=[{name: hot, temperature: 0.9}, {name: layer, text_layer: true}]"
-WHOLE_PAGES = "ladder.rungs=[{name: whole, reader: page}]"
+WHOLE_PAGES = f"ladder.rungs=[{{name: whole, model: {PAGE_MODEL}}}]"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,8 @@ def test_what_the_line_reader_does_not_look_at_has_no_page_read_again(text: str)
         return settings_hash(resolved(load(None, texts)), WEIGHTS)
 
     assert hashed(text) == hashed()
-    assert hashed(text, "reader=page") != hashed("reader=page")
+    whole = f"model={PAGE_MODEL}"
+    assert hashed(text, whole) != hashed(whole)
     if text != IDLE_LADDER:
         assert hashed(text, WHOLE_PAGES) != hashed(WHOLE_PAGES)
 

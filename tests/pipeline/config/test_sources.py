@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.config.schema import Config
-from pipeline.config.sources import load, nearest_key, parse_set, valid_keys
+from pipeline.config.sources import as_stored, load, nearest_key, parse_set, valid_keys
 from pipeline.errors import ConfigError
 
 
@@ -18,6 +18,14 @@ def write(folder: Path, text: str) -> str:
 
 def test_defaults_without_a_file() -> None:
     assert load() == Config()
+
+
+def test_a_run_s_configuration_is_known_by_the_keys_that_there_still_are() -> None:
+    stored = load(None, ["render.dpi=99", "ladder.rungs=[{name: a, dpi: 300}]"])
+    values = stored.model_dump(mode="json")
+    values["tile"]["parts"], values["ladder"]["rungs"][0]["reader"] = "auto", None
+    assert as_stored(values) == stored
+    assert as_stored({**values, "of_tomorrow": 1}) == Config()
 
 
 def test_later_layers_win(tmp_path: Path) -> None:

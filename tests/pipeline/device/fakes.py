@@ -27,7 +27,6 @@ TEXT = "w5 w6 w7"
 class LoadedReader(Reader):
     prompt: str = "<image>\nRead"
     output_format: OutputFormat = REF_DET
-    calibration: Any = None
     device: torch.device = CPU
 
     def engine(self, *, prompt: str, num_slots: int, kv_bytes: int | None = None) -> PagedReader:

@@ -38,17 +38,18 @@ def test_a_few_letters_do_not_tell() -> None:
     assert main_script("12 mm") is None
 
 
-def test_the_shipped_model_knows_latin_only() -> None:
+def test_the_shipped_reader_knows_latin_only() -> None:
     assert known_scripts("small") == frozenset({"Latn"})
 
 
 def test_a_model_knows_what_it_can_name(tmp_path: Path) -> None:
     letters = "".join(map(chr, [*range(0x61, 0x7B), *range(0x430, 0x450), *range(0x3B1, 0x3CA)]))
-    (tmp_path / "characters.json").write_text(json.dumps(letters))
+    (tmp_path / "lines").mkdir()
+    (tmp_path / "lines" / "reader.json").write_text(json.dumps({"characters": letters}))
     assert known_scripts(str(tmp_path)) == frozenset({"Latn", "Cyrl"})
     assert "Grek" in scripts_named(map(chr, range(0x386, 0x3CF)))
 
 
-def test_a_model_that_names_no_characters_reads_any(tmp_path: Path) -> None:
+def test_a_page_model_reads_any(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     assert known_scripts(str(tmp_path)) is None

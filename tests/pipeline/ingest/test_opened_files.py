@@ -9,9 +9,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from ocr.model_files import fingerprint
-from ocr.model_files.locate import SHIPPED, find_directory
+from ocr.model_files.locate import LINE_FILES, LINES, SHIPPED, find_directory
 from pipeline.config import sources
-from pipeline.config.schema import Config, settings_hash
+from pipeline.config.schema import Config, resolved, settings_hash
 from tests.pipeline.ingest.opened import Opened
 from tests.pipeline.runs import rows, run_quietly
 from tests.storage.sample_records import rows as records
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel is a
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    """A copy of the shipped model, all that lies beside its weights included."""
+    """A copy of the shipped line reader, all that lies beside its weights included."""
     return shutil.copytree(find_directory(SHIPPED), tmp_path / "model")
 
 
@@ -37,7 +37,7 @@ def shipped_config(model: Path, docs: Path, database: str) -> Config:
         "model": str(model),
         "device": "cpu",
     }
-    return sources.load(None, ["tile.mode=small", "render.workers=1", "reader=page"], [("test", values)])
+    return sources.load(None, ["render.workers=1", "threads=1"], [("test", values)])
 
 
 @pytest.mark.slow
@@ -45,11 +45,10 @@ def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
     model: Path, shipped_config: Config, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turning = fingerprint.ORIENTATION_WEIGHTS
-    with Opened(model, turning.parent) as opened:
+    with Opened(model, model / LINES, turning.parent) as opened:
         assert run_quietly(shipped_config).pages == {"ok": 1}
-    assert {file.name for file in opened.files if file.parent == model} >= {
-        "config.json", "tokenizer.json", "model.safetensors", "characters.json",
-    }, "the run reads these, and the watch must see it"  # fmt: skip
+    read = {file.relative_to(model).as_posix() for file in opened.files if file.is_relative_to(model)}
+    assert read >= {*LINE_FILES}, "the run reads these, and the watch must see it"
     assert turning in opened.files
 
     copy = model.with_name("turning.safetensors")
@@ -67,7 +66,7 @@ def test_every_file_that_a_run_opens_is_part_of_the_settings_hash(
 def test_a_model_that_was_calibrated_anew_reads_its_pages_again(
     model: Path, shipped_config: Config, database: str
 ) -> None:
-    config = shipped_config.model_copy(update={"reader": "lines"})
+    config = shipped_config
     assert run_quietly(config).num_pages == 1
     assert run_quietly(config).num_pages == 0
     curves = model / "lines" / "confidence.json"
@@ -80,4 +79,4 @@ def test_a_model_that_was_calibrated_anew_reads_its_pages_again(
 
 
 def hash_of(config: Config) -> str:
-    return settings_hash(config, fingerprint.weights_sha256(config.model))
+    return settings_hash(resolved(config), fingerprint.weights_sha256(config.model))

@@ -13,6 +13,7 @@ from pipeline.device.open_models import Models
 from pipeline.readers import reader_plan
 from pipeline.readers.reader_plan import READERS, LineByLine, ReaderPlan
 from pipeline.readers.whole_pages import WholePages
+from tests.pipeline.checkpoints import PAGE_MODEL
 from tests.pipeline.runs import rows, run_quietly
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -31,26 +32,23 @@ def toy() -> Any:
 
 def planned(config: Config) -> ReaderPlan:
     parts: Any = object()
-    lines = None if config.reader == "page" else parts
-    return ReaderPlan(config, Models(first=parts, lines=lines, others={"other": parts}), parts)
+    return ReaderPlan(config, Models(first=parts, lines=None, others={"other": parts}), parts)
 
 
 def test_the_configured_reader_is_first_and_steps_may_name_another() -> None:
-    ladder = {"rungs": [{"name": "whole", "reader": "page"}, {"name": "big", "model": "small"}]}
+    ladder = {"rungs": [{"name": "big", "model": PAGE_MODEL}]}
     config = Config.model_validate({"ladder": ladder})
-    first, whole, other = steps_of(config, "image", render_settings(config))[:3]
+    first, other = steps_of(config, "image", render_settings(config))[:2]
     parts: Any = object()
-    found = ReaderPlan(config, Models(first=parts, lines=parts, others={"small": parts}), parts)
+    found = ReaderPlan(config, Models(first=parts, lines=parts, others={PAGE_MODEL: parts}), parts)
     assert isinstance(found.first, LineByLine)
     assert found.reader(first) is found.first
-    assert isinstance(found.reader(whole), WholePages)
-    assert found.reader(whole) is found.reader(whole)
     assert isinstance(found.reader(other), WholePages)
-    assert found.reader(other) is not found.reader(whole)
+    assert found.reader(other) is found.reader(other)
 
 
 def test_without_a_line_reader_the_model_is_first() -> None:
-    found = planned(Config(reader="page"))
+    found = planned(Config(model=PAGE_MODEL))
     assert isinstance(found.first, WholePages)
     assert (found.first.marks_pages, found.first.sees_print) == (True, False)
 

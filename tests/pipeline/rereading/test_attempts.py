@@ -19,6 +19,7 @@ from pipeline.rereading.attempts import Attempts
 from pipeline.rereading.comparing import best
 from pipeline.types import EmbeddedPage, Layer, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
+from tests.pipeline.checkpoints import PAGE_MODEL
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 from tests.pipeline.rereading.test_retry import LAYER
 
@@ -70,7 +71,7 @@ def attempts(
 
     letter: whether the page shows a letter when it is drawn again.
     """
-    config, model = Config(reader="page", **keys), Model(*results)
+    config, model = Config(**{"model": PAGE_MODEL, **keys}), Model(*results)
     models = Models(first=model)  # type: ignore[arg-type]
 
     async def made() -> list[PageResult]:
@@ -144,6 +145,13 @@ def test_no_page_is_blank_whose_text_layer_can_be_seen_on_it(
         assert best(made).status == expected[-1]
 
 
+@pytest.fixture
+def latin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads knows Latin letters alone, as the line reader does."""
+    monkeypatch.setattr("pipeline.rereading.attempts.known_scripts", lambda model: frozenset({"Latn"}))
+
+
+@pytest.mark.usefixtures("latin")
 def test_a_page_in_a_script_that_the_model_cannot_read_is_flagged_and_not_read_again() -> None:
     ready = replace(rendered(), script="Thai")
     (made,) = attempts(ready, read("no text at all", confidence=None))
@@ -162,6 +170,7 @@ def test_a_first_reading_is_stored_with_all_doubt_there_is() -> None:
     assert (made.status, made.doubt) == ("doubtful", doubt)
 
 
+@pytest.mark.usefixtures("latin")
 def test_what_nothing_helped_is_doubtful_and_keeps_its_text() -> None:
     alone: dict[str, Any] = {"ladder": {"rungs": []}, "text_layer": "ignore"}
     (made,) = attempts(rendered(), read("Pycckuu", confidence=0.1), **alone)

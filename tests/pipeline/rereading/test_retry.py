@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from ocr.model_files.locate import find_directory
 from pipeline.config.retry_steps import Step, steps_of
 from pipeline.config.schema import Config, render_settings
 from pipeline.rereading.comparing import best
 from pipeline.rereading.retry import PageState, Tools, retry, retry_steps
 from pipeline.types import EmbeddedPage, Layer, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError, StageTiming
+from tests.pipeline.checkpoints import PAGE_MODEL
 from tests.pipeline.rereading.readings import PAGE, broken, read, rendered
 
 LAYER = Layer(
@@ -23,7 +23,7 @@ GONE = PageError(stage="render", category="unreadable", message="the file is gon
 
 
 def steps(**keys: object) -> tuple[Step, ...]:
-    config = Config.model_validate({"reader": "page", "text_layer": "fallback", **keys})
+    config = Config.model_validate({"model": PAGE_MODEL, "text_layer": "fallback", **keys})
     return steps_of(config, "pdf", render_settings(config))
 
 
@@ -112,7 +112,7 @@ def test_steps_are_taken_until_one_is_good_enough(first: PageResult) -> None:
 
 
 def test_a_page_that_repeats_itself_twice_goes_to_the_next_model() -> None:
-    another = {"name": "large", "model": str(find_directory("small"))}
+    another = {"name": "large", "model": PAGE_MODEL}
     rungs = [{"name": "mode", "mode": "base"}, {"name": "temperature", "temperature": 0.4}, another]
     looped = read("lo lo", "repeated")
     attempts = Model(mode=looped, large=read("all of it", confidence=0.8)).retried(

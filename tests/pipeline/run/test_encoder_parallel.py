@@ -18,6 +18,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from pipeline.config.schema import Config
 from pipeline.device.startup import loading
 from pipeline.errors import ConfigError
+from tests.pipeline.checkpoints import PAGE_MODEL
 from tests.pipeline.conftest import Batch
 from tests.pipeline.run.test_run_families import config_of
 from tests.pipeline.run.test_run_graphs import CASES, read, save_inputs
@@ -138,11 +139,11 @@ def test_a_device_that_fails_costs_no_page(
         ({"cluster": {"workers": 2}}, "workers have a GPU each"),
         ({"cluster": {"workers": "auto"}}, "workers have a GPU each"),
         ({"run": {"replicas": 2}}, "replicas share one GPU"),
-        ({"reader": "auto"}, "lines are read on one GPU; use reader: page"),
+        ({"model": "small"}, "lines are read on one GPU; name a page model"),
     ],
 )
 def test_what_cannot_act_is_refused_by_name(settings: dict[str, Any], message: str, docs: Path) -> None:
-    sections = {"ingest": {"paths": [str(docs)]}, "reader": "page"} | settings
+    sections = {"ingest": {"paths": [str(docs)]}, "model": PAGE_MODEL} | settings
     sections["cluster"] = {"encoder_parallel": 2} | sections.get("cluster", {})
     with pytest.raises(ConfigError, match=f"^cluster.encoder_parallel: 2: {message}"):
         run_quietly(Config.model_validate(sections))

@@ -133,7 +133,7 @@ def test_the_shipped_reader_reads_everything_first(batch: Batch, other: Path, lo
     found = {Path(row["path"]).name: row for row in rows(batch.database)}
     assert (found["letter.png"]["status"], found["letter.png"]["rung"]) == ("ok", None)
     assert "lines" in found["letter.png"]["timings"]
-    assert loaded in ([], [str(other)]), "never the shipped page model"
+    assert loaded in ([], [str(other)]), "never a page model of its own"
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ import pytest
 import torch
 from PIL import Image
 
-from ocr.checkpoints.checkpoint import save as save_checkpoint
 from pipeline.config.schema import Config
 from pipeline.device.run_encoder import RunEncoder
 from pipeline.device.startup import loading
@@ -27,6 +26,7 @@ from storage.database import open_for_reading
 from storage.queries.statistics import status
 from tests.ocr.families.published.tiny_published import tokenizer
 from tests.ocr.families.unlimited_ocr import tiny_unlimited
+from tests.ocr.saving import save as save_checkpoint
 from tests.ocr.tiny import tiny_model
 from tests.pipeline.conftest import Batch
 from tests.pipeline.run.test_run_families import config_of, minicpm, published

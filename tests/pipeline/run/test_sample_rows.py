@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.pipeline.checkpoints import READS_TEXT, save_reader
 from tests.pipeline.runs import rows
 
 SAMPLES = Path(__file__).parents[2] / "samples"
@@ -32,6 +33,7 @@ _COLUMNS = (
     "superseded",
 )
 _SIZE = ("width_px", "height_px", "dpi")
+WHOLE, TWO = "read whole", "two workers"  # by a tiny page model that reads the same from every page
 # name -> files, and options.
 SETTINGS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     "default": (("letter.png", "photo.jpg", "report.pdf", "scanned.pdf", "two-column.pdf"), ()),
@@ -40,14 +42,21 @@ SETTINGS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ("--set=text_layer=ignore", "--set=ladder.below=1", "--set=ladder.rungs=[{name: finer, dpi: 250}]"),
     ),
     "layers compared": (("report.pdf",), ("--pages=1", "--set=text_layer=compare")),
-    "read whole": (("letter.png",), ("--set=reader=page",)),
-    "two workers": (("letter.png", "report.pdf"), ("--set=reader=page", "--workers=2")),
+    WHOLE: (("letter.png",), ()),
+    TWO: (("letter.png", "report.pdf"), ("--workers=2",)),
 }
 
 
 def stored(name: str, folder: Path, *more: str) -> list[dict[str, Any]]:
     """Returns what a run with these settings stores. more: further options."""
     (files, options), database = SETTINGS[name], str(folder / "rows.db")
+    if name in (WHOLE, TWO):
+        options = (
+            "--model",
+            str(save_reader(folder / "model")),
+            *(f"--set={key}" for key in READS_TEXT),
+            *options,
+        )
     paths = [str(SAMPLES / file) for file in files]
     command = [sys.executable, "-m", "ocrbatch", "run", *paths, *options, *more, "--quiet", "--db", database]
     subprocess.run(command, check=True)

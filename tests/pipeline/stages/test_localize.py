@@ -27,7 +27,7 @@ def placed(raw: str, output_format: OutputFormat, sure: dict[str, float] | None 
         finish="eos",
         logprobs=tuple(map(math.log, probabilities)),
     )
-    wording = SimpleNamespace(tokenizer=tokenizer, output_format=output_format, calibration=None)
+    wording = SimpleNamespace(tokenizer=tokenizer, output_format=output_format)
     page = ReadPage(rendered=rendered(), transcript=transcript, timings=())
     return place(page, wording)
 

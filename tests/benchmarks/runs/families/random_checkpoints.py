@@ -22,13 +22,13 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoModelForImageTextToText
 
-from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
 from tests.benchmarks.runs.families.whole_sizes import WHOLE_SIZES, WholeSize
 from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
+from tests.ocr.saving import save
 from tests.ocr.tiny import TINY
 
 _STD = 0.02
@@ -82,7 +82,7 @@ def write(made: Made, folder: Path, *, device: torch.device, dtype: torch.dtype)
             json.dumps(settings | _sequence(made)), encoding="utf-8"
         )
     elif made.kind == "deepseek":
-        checkpoint.save(made.model, folder, tokenizer=made.tokenizer)
+        save(made.model, folder, tokenizer=made.tokenizer)
     else:
         (folder / "config.json").write_text(json.dumps(made.config), encoding="utf-8")
         made.tokenizer.save(str(folder / "tokenizer.json"))

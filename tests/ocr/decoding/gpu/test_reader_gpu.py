@@ -1,4 +1,4 @@
-"""The shipped model reads a real page on a CUDA device in bf16, through the paged engine and its graphs."""
+"""A model reads a real page on a CUDA device in bf16, through the paged engine and its graphs."""
 
 from pathlib import Path
 
@@ -13,43 +13,40 @@ from ocr.decoding.gpu.forward.step_graphs import BUCKETS
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRequest
-from ocr.decoding.sequence.page_reading import settings_for
+from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.imaging.tiling import views
-from ocr.transcript import grounding
 from pipeline.config.schema import Config
 from pipeline.device.startup.loading import open_paged
-from pipeline.evaluate import character_edits
+from tests.faults.rig.model import save_words
 
-TESTS = Path(__file__).parents[3]
-LETTER = TESTS / "samples" / "letter.png"
-TRUTH = (TESTS / "truth" / "letter.png" / "1.txt").read_text(encoding="utf-8")
+LETTER = Path(__file__).parents[3] / "samples" / "letter.png"
+# No pair of words twice: random weights repeat themselves otherwise. The letter has 903 vision tokens.
+LIMITS = DecodeSettings(max_tokens=1500, ngram_size=2, ngram_window=300)
 
 
-def read_letters(loaded: LoadedModel, paged: PagedReader, copies: int) -> list[str]:
-    """The text of so many copies of a letter, all read well."""
+def read(loaded: LoadedModel, paged: PagedReader, copies: int) -> None:
+    """Reads so many copies of a letter, all to some end."""
     with Image.open(LETTER) as picture:
         pixels = np.asarray(picture.convert("RGB"))
     with torch.inference_mode():
         (tokens,) = loaded.model.encoder.encode([views(pixels, "gundam", 6)])
-    request = PageRequest(vision=tokens, settings=settings_for("image"))
-    found = list(paged.read([request] * copies))
-    assert [page.transcript.finish for page in found] == ["eos"] * copies
+    found = list(paged.read([PageRequest(vision=tokens, settings=LIMITS)] * copies))
+    assert sorted(page.index for page in found) == list(range(copies))
+    assert all(page.transcript.token_ids for page in found)
     assert all(page.prefill_s > 0 and page.generate_s > 0 for page in found)
-    height, width = pixels.shape[:2]
-    return [grounding.parse(page.transcript.raw, width_px=width, height_px=height).text for page in found]
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_the_shipped_model_reads_a_letter(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_a_letter_is_read_and_nothing_is_captured_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    loaded = checkpoint.load("small", device="cuda", dtype=torch.bfloat16)
+    loaded = checkpoint.load(str(save_words(tmp_path)), device="cuda", dtype=torch.bfloat16)
     opened = open_paged(loaded, Config())
     assert "paged engine" not in caplog.text
     assert opened is not None
     for copies in (3, 40):  # fewer than the slots, and more
-        read_well(loaded, opened, copies)
+        read(loaded, opened, copies)
     opened.close()
     warm = PagedReader.open(loaded, prompt=loaded.prompt, slots=32, max_tokens=8192)
     assert warm._engine is not None
@@ -57,11 +54,5 @@ def test_the_shipped_model_reads_a_letter(
     # And nothing be captured again.
     monkeypatch.setattr(DeviceSteps, "capture", lambda *_: pytest.fail("captured while reading"))
     for copies in (3, 40):
-        read_well(loaded, warm, copies)
+        read(loaded, warm, copies)
     warm.close()
-
-
-def read_well(loaded: LoadedModel, paged: PagedReader, copies: int) -> None:
-    for text in read_letters(loaded, paged, copies):
-        edits = character_edits(TRUTH, text)
-        assert edits.rate < 0.05, f"character error rate {edits.rate:.2%}"

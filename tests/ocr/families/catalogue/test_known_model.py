@@ -57,8 +57,9 @@ def test_the_user_decides_before_all_else(tmp_path: Path) -> None:
         name_of("x", QWEN, "olmOCR")
     with pytest.raises(CheckpointError, match=r"GLM-OCR is of type glm_ocr, .* says 'qwen2_5_vl'; choose"):
         name_of("x", QWEN, "GLM-OCR")
+    (tmp_path / "config.json").write_text('{"model_type": "deepseek_vl_v2"}', encoding="utf-8")
     with pytest.raises(CheckpointError, match="model_entry is 'olmOCR 2', but DeepSeek-OCR has no entries"):
-        described("small", "olmOCR 2")
+        described(str(tmp_path), "olmOCR 2")
 
 
 def test_the_reason_says_how_to_choose_another() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ocr.checkpoints.checkpoint import save as save_checkpoint
 from tests.ocr.families.published.tiny_published import tokenizer
+from tests.ocr.saving import save as save_checkpoint
 from tests.ocr.tiny import TINY, tiny_model
 
 SLIDING_WINDOW = 6
@@ -23,7 +23,6 @@ CONFIG = replace(
 
 def config_json(base: dict[str, Any]) -> dict[str, Any]:
     """The publisher's config.json, as far as it differs from DeepSeek-OCR's. base: that of a tiny DeepSeek-OCR."""
-    del base["ocrbatch"]
     return base | {
         "_name_or_path": "Unlimited-OCR",
         "architectures": ["UnlimitedOCRForCausalLM"],

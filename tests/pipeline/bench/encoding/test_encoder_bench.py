@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.stats import PathStats
-from ocr.checkpoints.checkpoint import save
 from pipeline.bench.encoding.encoder_arms import build, path_statistics
 from pipeline.bench.encoding.latency_table import ArmTimes, comparison, paths, spread, table
 from pipeline.bench.encoding.requests import EncoderRequest
@@ -17,6 +16,7 @@ from pipeline.bench.encoding.subjects import deepseek_subject
 from pipeline.cli.main import cli
 from tests.encoders.deepseek.test_deep_encoder import random_page
 from tests.encoders.graphs.eager_capture import Winning
+from tests.ocr.saving import save
 from tests.ocr.tiny import relative_error, tiny_model, tiny_tokenizer
 from tests.pipeline.device.fakes import rendered
 

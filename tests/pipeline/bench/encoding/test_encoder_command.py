@@ -15,6 +15,7 @@ from pipeline.errors import ConfigError
 from tests.ocr.families.published.tiny_published import save
 from tests.ocr.tiny import tiny_model
 from tests.pipeline.bench.encoding.test_families import minicpm
+from tests.pipeline.checkpoints import save_reader
 
 
 def command(*words: str) -> Result:
@@ -135,15 +136,14 @@ def test_ranks_that_cannot_be_had_are_refused(monkeypatch: pytest.MonkeyPatch, t
     ("words", "message"),
     [
         (["--model", "random:qwen9"], "choose from deepseek-ocr, deepseek-ocr-2, qwen3-vl-8b"),
-        (["--model", "small", "--frames", "2"], "takes no videos"),
-        (
-            ["--model", "small", "--budgets", "{slices: [64]}"],
-            "--budgets: budgets names a path slices; this encoder has",
-        ),
-        (["--model", "small", "--frames", "2", "--pages", "."], "exclude each other"),
+        (["--model", "small"], "No page model ships with ocrbatch since 0.1.0"),
+        (["--frames", "2"], "takes no videos"),
+        (["--budgets", "{slices: [64]}"], "--budgets: budgets names a path slices; this encoder has"),
+        (["--frames", "2", "--pages", "."], "exclude each other"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(words: list[str], message: str) -> None:
-    result = command(*words)
+def test_what_cannot_be_measured_is_refused(words: list[str], message: str, tmp_path: Path) -> None:
+    own = [] if "--model" in words else ["--model", str(save_reader(tmp_path / "tiny"))]
+    result = command(*own, *words)
     assert result.exit_code != 0
     assert message in str(result.exception)

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from ocr.checkpoints import checkpoint
-from ocr.checkpoints.checkpoint import LoadedModel, save
+from ocr.checkpoints.checkpoint import LoadedModel
 from pipeline.bench.generation.decode_arms import page_prompts, random_prompts
+from tests.ocr.saving import save
 from tests.ocr.tiny import tiny_model, tiny_tokenizer
 
 

@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from tokenizers.decoders import ByteLevel
 
 from ocr.checkpoints import checkpoint
-from ocr.checkpoints.checkpoint import save
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.gpu.schedule.entries import EngineSettings
 from pipeline.bench.generation.decode_arms import EngineArm, GenerateArm, random_prompts
 from pipeline.bench.random_model import random_loaded
 from pipeline.cli.main import cli
+from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, tiny_model, tiny_tokenizer
 
 SAMPLES = Path(__file__).parents[3] / "samples"

@@ -17,6 +17,7 @@ from pipeline.bench.whole_run.subject import Subject
 from pipeline.cli.main import cli
 from pipeline.config.schema import Config, completed
 from pipeline.errors import ConfigError
+from tests.ocr.saving import config_json
 from tests.ocr.tiny import TINY
 from tests.pipeline.checkpoints import READS_TEXT
 from tests.pipeline.conftest import MakePdf
@@ -36,7 +37,7 @@ def shape(tmp_path: Path) -> Path:
     """A directory with a configuration and no weights."""
     directory = tmp_path / "shape"
     directory.mkdir()
-    (directory / "config.json").write_text(json.dumps(TINY.to_json()))
+    (directory / "config.json").write_text(json.dumps(config_json(TINY)))
     return directory
 
 

@@ -13,6 +13,7 @@ import pytest
 from pipeline.config.schema import Config
 from pipeline.device.startup import imports, loading
 from pipeline.device.threads import preload
+from tests.pipeline.checkpoints import PAGE_MODEL
 
 
 def run_python(code: str) -> list[str]:
@@ -62,10 +63,10 @@ def test_no_garbage_is_looked_for_while_a_model_s_modules_are_imported() -> None
 
 
 def test_a_run_without_a_database_is_sure_to_read(tmp_path: Path) -> None:
-    read: dict[str, Any] = {"store": {"database": str(tmp_path / "a.db")}, "reader": "page"}
+    read: dict[str, Any] = {"store": {"database": str(tmp_path / "a.db")}, "model": PAGE_MODEL}
     assert loading.is_sure_to_read(Config.model_validate(read))
     assert not loading.is_sure_to_read(Config.model_validate({**read, "text_layer": "prefer"}))
-    assert not loading.is_sure_to_read(Config.model_validate({**read, "reader": "auto"})), (
+    assert not loading.is_sure_to_read(Config.model_validate({**read, "model": "small"})), (
         "the line reader reads"
     )
     (tmp_path / "a.db").touch()
@@ -97,7 +98,7 @@ import sys
 from pipeline.device.threads import preload
 from pipeline.cli.main import main
 preload.import_ahead = lambda device: print("pipeline.run.runner" in sys.modules)
-main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}, "--set", "reader=page"])
+main(["run", {str(tmp_path / "nothing-there")!r}, "--db", {str(tmp_path / "a.db")!r}, "--model", {PAGE_MODEL!r}])
 """
     assert run_python(code) == ["False"]
 

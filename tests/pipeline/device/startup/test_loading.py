@@ -26,7 +26,6 @@ from pipeline.device.startup.loading import (
     line_gpus,
     line_readers,
     load_model,
-    num_replicas,
     open_paged,
     render_workers,
     rereadings,
@@ -36,10 +35,10 @@ from pipeline.device.startup.loading import (
 from pipeline.errors import ConfigError, DeviceLostError
 
 
-def test_a_gpu_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gpu_that_is_not_there_is_named(reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="device: cuda"):
-        load_model(Config(device="cuda"))
+        load_model(Config(model=str(reader), device="cuda"))
 
 
 def products(module: torch.nn.Module) -> set[torch.dtype]:
@@ -222,30 +221,6 @@ def test_what_ends_the_run_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
         open_paged(loaded_on("cuda", torch.bfloat16), Config())
 
 
-@pytest.mark.parametrize(
-    ("values", "has_gpu", "cpus", "expected"),
-    [
-        ({}, True, 8, 2),
-        ({"device": "cuda"}, True, 16, 2),
-        ({}, False, 16, 1),
-        ({}, True, 7, 1),
-        ({"device": "cpu"}, True, 16, 1),
-        ({"decode": {"batch_size": 64}}, True, 16, 1),
-        ({"run": {"replicas": 3}, "device": "cpu"}, False, 2, 3),
-        ({"run": {"replicas": 1}}, True, 16, 1),
-        ({"reader": "lines"}, True, 16, 1),
-    ],
-)
-def test_two_workers_with_a_small_model_share_a_gpu(
-    values: dict[str, Any], has_gpu: bool, cpus: int, expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
-    monkeypatch.setattr(loading, "available_cpus", lambda: cpus)
-    config = Config.model_validate({"reader": "page", **values})
-    assert num_replicas(config) == expected
-    assert num_replicas(config, cpus, has_gpus=has_gpu) == expected, "of another machine"
-
-
 def _with_gpus(monkeypatch: pytest.MonkeyPatch, gib: tuple[int, ...], cpus: int = 16) -> None:
     nvml = SimpleNamespace(
         nvmlInit=lambda: None,
@@ -280,15 +255,6 @@ def test_lines_are_read_on_all_gpus_that_the_cpus_can_use(
     assert line_gpus(Config(device="cpu")) == []
 
 
-@pytest.mark.parametrize(("gib", "expected"), [((80, 80), 2), ((80, 8), 1), ((), 2)])
-def test_a_small_gpu_has_room_for_one(
-    gib: tuple[int, ...], expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _with_gpus(monkeypatch, gib)
-    assert num_replicas(Config(reader="page")) == expected
-    assert num_replicas(Config.model_validate({"run": {"replicas": 2}})) == 2, "as it was asked for"
-
-
 @pytest.mark.parametrize(
     ("values", "has_gpu", "expected"),
     [
@@ -304,15 +270,6 @@ def test_the_line_reader_finds_no_words_beside_a_gpu_unasked(
 ) -> None:
     monkeypatch.setattr(loading, "_may_have_gpu", lambda: has_gpu)
     assert loading.with_word_use(Config.model_validate(values)).words == expected
-
-
-def test_a_large_model_has_a_gpu_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_may_have_gpu", lambda: True)
-    monkeypatch.setattr(loading, "available_cpus", lambda: 16)
-    for num_bytes, expected in ((1 << 20, 2), (300 << 20, 1)):
-        with (tmp_path / "model.safetensors").open("wb") as file:
-            file.truncate(num_bytes)
-        assert num_replicas(Config(model=str(tmp_path), reader="page")) == expected
 
 
 @pytest.mark.parametrize(
