@@ -35,8 +35,8 @@ _STRIP, _STRIP_PX = 4, 400
 _SIDES_PX = (600, 300, 100, 50)
 # A page that is reduced so much is looked at again from near where nothing was found.
 _FAR_SCALE, _CLOSE_SCALE = 0.2, 0.5
-# Of 90 pages with photographs and without print one has a line with 0.61, the others 0.50 at most: a hole is like a 0, a
-# pillar like a 1. The least of ten posters, a II, has 0.56.
+# Of 90 pages with photographs and without print one has a line with 0.61, the others at most 0.50: a hole is like a 0,
+# a pillar like a 1. The least of ten posters, a II, has 0.56.
 _LEAST_SURE = 0.53
 # Type sizes that a finder may tell, in its input's pixels: a line of less would be magnified without bound.
 _SIZES_PX = (3.0, 600.0)
