@@ -87,6 +87,9 @@ def test_random_weights_write_words_and_lines_as_a_byte_level_vocabulary() -> No
         (["--pages", "tests/pipeline/bench"], "no page that can be read"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(options: list[str], message: str) -> None:
-    result = CliRunner().invoke(cli, ["bench", "decode", "--device", "cpu", *options])
+def test_what_cannot_be_measured_is_refused(options: list[str], message: str, tmp_path: Path) -> None:
+    save(tiny_model(), tmp_path, tokenizer=tiny_tokenizer())
+    result = CliRunner().invoke(
+        cli, ["bench", "decode", "--model", str(tmp_path), "--device", "cpu", *options]
+    )
     assert message in str(result.exception)
