@@ -61,8 +61,8 @@ def turned_lines(
     if np.count_nonzero(ink.outside(read.line for read in sure)) < _LEAST_INK_PX:
         return []
     turns = _turns(without_lines(grey, (read.line.box for read in sure)))
-    unsure_digits = (filter(str.isdigit, read.text) for read in found if read.confidence < _SURE)
-    if sum(map(len, map(tuple, unsure_digits))) > _DIGITS * sum(len(read.text) for read in found):
+    unsure_digits = sum(sum(map(str.isdigit, read.text)) for read in found if read.confidence < _SURE)
+    if unsure_digits > _DIGITS * sum(len(read.text) for read in found):
         doubt_deg = doubt_deg or 180
     if doubt_deg:
         turns = [angle for angle in ANGLES if angle in turns or (angle and (angle - doubt_deg) % 180 == 0)]

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 SHIPPED = "small"
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 STRUCTURE = "structure/structure.safetensors"  # beside the shipped readers, whatever model reads
-LINES, CONFIDENCE = (
-    "lines",
-    "confidence.json",
-)  # a line reader's folder (ocr.line_reader), and its calibration
+LINES, CONFIDENCE = "lines", "confidence.json"  # a line reader's folder, and its calibration
 LINE_FILES = tuple(
     f"{LINES}/{name}" for name in ("finder.safetensors", "reader.safetensors", "reader.json", CONFIDENCE)
 )
