@@ -15,29 +15,13 @@ Tensor = torch.Tensor
 WORN_SHARE = 0.67
 
 SHARES: dict[Callable[..., Any], float] = {
-    paper.thickness: 0.25,
-    paper.carbon: 0.06,
-    paper.erosion: 0.05,
-    paper.fading: 0.07,
-    paper.background: 0.06,
-    paper.ruled: 0.05,
-    paper.texture: 0.08,
-    paper.bleed_through: 0.16,
-    scan.sharpen: 0.07,
-    scan.lower_resolution: 0.22,
-    scan.blur: 0.25,
-    scan.motion: 0.06,
-    scan.uneven_light: 0.22,
-    scan.edge_shadow: 0.08,
-    scan.tone: 0.22,
-    scan.noise: 0.28,
-    scan.salt_and_pepper: 0.07,
-    scan.dropouts: 0.04,
-    scan.fax: 0.16,
-    scan.coarse_fax: 0.07,
-    scan.jpeg: 0.35,
+    paper.thickness: 0.25, paper.carbon: 0.06, paper.erosion: 0.05, paper.fading: 0.07,
+    paper.background: 0.06, paper.ruled: 0.05, paper.texture: 0.08, paper.bleed_through: 0.16,
+    scan.sharpen: 0.07, scan.lower_resolution: 0.22, scan.blur: 0.25, scan.motion: 0.06,
+    scan.uneven_light: 0.22, scan.edge_shadow: 0.08, scan.tone: 0.22, scan.noise: 0.28,
+    scan.salt_and_pepper: 0.07, scan.dropouts: 0.04, scan.fax: 0.16, scan.coarse_fax: 0.07, scan.jpeg: 0.35,
     scan.shades: 0.3,
-}
+}  # fmt: skip
 """The effects in the order they happen, and their shares of the worn pages."""
 
 
@@ -55,12 +39,9 @@ def allot(pages: int, strength: float) -> Tensor:
     amounts: Tensor = (budget * weights / weights.sum(0).clamp(min=1e-6)).clamp(max=1.0)
     row = {effect: number for number, effect in enumerate(SHARES)}
     pale = amounts[row[scan.tone]] > 0.3
-    thin = (
-        pale | (amounts[row[scan.fax]] > 0) | (amounts[row[scan.coarse_fax]] > 0)
-    )  # fading these too would erase their text
-    amounts[row[paper.fading]] = torch.where(
-        thin, amounts[row[paper.fading]] * 0.3, amounts[row[paper.fading]]
-    )
+    # Fading faxes, too, would erase their text.
+    thin = pale | (amounts[row[scan.fax]] > 0) | (amounts[row[scan.coarse_fax]] > 0)
+    amounts[row[paper.fading]] *= torch.where(thin, 0.3, 1.0)
     # Shades barely hinder a reader, so they use no budget; on a pale page they would hinder.
     amounts[row[scan.shades]] = torch.rand(pages) * (chosen[row[scan.shades]] & ~pale)
     return amounts

@@ -96,14 +96,10 @@ def small(rng: random.Random, source: PageSource) -> Sheet:
     """Returns a small sheet in large type. Raises: UnreadableError."""
     em_px = math.exp(rng.uniform(math.log(15.0), math.log(36.0)))
     form = Form(
-        genre=GENRES[0] if rng.random() < 0.6 else rng.choice(GENRES),
-        width_pt=_SMALL_PX / _SMALL_SCALE,
-        height_pt=_SMALL_PX / _SMALL_SCALE,
-        size_pt=em_px / _SMALL_SCALE,
-        columns=1,
-        fill=1.2,
+        genre=GENRES[0] if rng.random() < 0.6 else rng.choice(GENRES), width_pt=_SMALL_PX / _SMALL_SCALE,
+        height_pt=_SMALL_PX / _SMALL_SCALE, size_pt=em_px / _SMALL_SCALE, columns=1, fill=1.2,
         furniture=False,
-    )
+    )  # fmt: skip
     return compose(rng, source, form)
 
 
@@ -115,30 +111,18 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
     genre, size_pt, columns = form.genre, form.size_pt, form.columns
     category = category or category_of(rng, source.text, genre)
     style = choose_style(
-        rng,
-        source.fonts,
-        size_pt,
-        category,
-        mono=genre.mono,
-        tight=columns > 1,
-        leading=genre.leading,
+        rng, source.fonts, size_pt, category, mono=genre.mono, tight=columns > 1, leading=genre.leading,
         letters=source.text.letters.get(category, frozenset()),
-    )
+    )  # fmt: skip
     noted = form.furniture and columns == 1 and rng.random() < genre.margin_notes
     frame = _frame(rng, form, right=0.24 if noted else 0.0)
     narrow = columns > 1 and genre.gutter[0] < _WIDE and rng.random() < _NARROW_SHARE
     gap = rng.uniform(*(_NARROW if narrow else genre.gutter)) * size_pt
     writer = Writer(
-        rng=rng,
-        source=source.text,
-        pictures=source.pictures,
-        category=category,
-        width_pt=(frame.width - gap * (columns - 1)) / columns,
-        size_pt=size_pt,
-        columns=columns,
-        measure=style.measure(source.fonts),
-        measure_code=style.measure(source.fonts, code=True),
-    )
+        rng=rng, source=source.text, pictures=source.pictures, category=category,
+        width_pt=(frame.width - gap * (columns - 1)) / columns, size_pt=size_pt, columns=columns,
+        measure=style.measure(source.fonts), measure_code=style.measure(source.fonts, code=True),
+    )  # fmt: skip
     layout = Layout(
         fonts=source.fonts,
         style=style,

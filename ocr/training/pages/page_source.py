@@ -17,13 +17,8 @@ pymupdf.TOOLS.mupdf_display_errors(False)
 
 # What a draw may raise that gave no usable page: the caller draws again.
 USELESS_DRAW = (
-    UnreadableError,
-    RuntimeError,
-    ValueError,
-    ArithmeticError,
-    LookupError,
-    pymupdf.mupdf.FzErrorBase,
-)
+    UnreadableError, RuntimeError, ValueError, ArithmeticError, LookupError, pymupdf.mupdf.FzErrorBase,
+)  # fmt: skip
 
 
 class PageSource:

@@ -107,7 +107,8 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
                 x = put(x, width - size, y, block, most=2) + (gap if dense else rng.uniform(1, 3) * gap)
         rules += frame((0.0, y + size, width, y + size), "t") if rng.random() < lined else []
         y += rng.uniform(1.8, 3.2) * size
-    x0, x1, foot = size, width - size, height - 2.5 * size
+    barred, full = rng.random() < 0.4, rng.choice([1.0, 1.0, 0.5])
+    x0, x1, foot = size, width - size, height - (5.0 if barred else 2.5) * size
     wide = rng.uniform(0.14, 0.3) * width
     if rng.random() < 0.7:
         names(x0, x0 + wide, y, foot)
@@ -115,7 +116,7 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
         x0 += wide + rng.uniform(0.8, 2.5) * size
     right = x1 - rng.uniform(0.15, 0.25) * width if rng.random() < 0.25 else x1
     top = y
-    while y < foot - 4 * size:
+    while y < full * foot - 4 * size or y == top:
         if rng.random() < 0.5:  # labels and fields
             at, block, step = x0 + rng.uniform(8, 16) * size, next_block(lines), rng.uniform(1.8, 3.2) * size
             boxed, under = rng.random() < 0.5, rng.random() < 0.3
@@ -138,9 +139,13 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
         y += rng.uniform(1.5, 3.0) * size
     if right < x1:
         names(right + 1.5 * size, x1, top, foot)
-    if rng.random() < 0.6:  # buttons, or how things stand
-        x, block = x0 if rng.random() < 0.5 else rng.uniform(0.4, 0.7) * width, next_block(lines)
+    for bar in (
+        range(1 + barred) if barred or rng.random() < 0.6 else ()
+    ):  # buttons; below them how things stand
+        x, block = rng.choice([x0, rng.uniform(0.4, 0.8) * width]) if not bar else size, next_block(lines)
+        base = height - (size if bar or not barred else rng.uniform(3.2, 4.0) * size)
+        rules += frame((0.0, base - 1.3 * size, width, base - 1.3 * size), "t") if bar and lined else []
         for _ in range(rng.randint(1, 4)):
             if x < width - 4 * size:
-                x = put(x, width - size, height - size, block, most=2) + rng.uniform(1.5, 5.0) * size
+                x = put(x, width - size, base, block, most=2) + rng.uniform(1.5, 5.0) * size
     return LinePage.of("screen", (width, height), lines, rules)

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 
 from ocr.line_reader.structure_network import ROLES
+from ocr.training.pages.blocks.block_templates import LISTS
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.line_noise import cut
 from ocr.training.structure.page_parts import shifted
@@ -12,6 +13,7 @@ from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
+_STYLES = ("", "", "", "", "declared", "members", "meant", "code")  # of tables as browsers print them
 
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
@@ -122,7 +124,12 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
 
 
 def tight(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns a page as a browser prints it: text, and tables as wide as their words, with little between columns."""
+    """Returns a page as a browser prints it: text, and tables as wide as their words, with little between columns,
+    or as wide as the page.
+
+    Some say what a program declares: types that end in one place before names, members of a class beside its name,
+    what each means below it or in the middle of a column. Some are two or three rows far apart.
+    """
     size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
     category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
     leading, rules = rng.uniform(1.15, 1.6), list[Box]()
@@ -130,8 +137,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
     def phrase(most: int) -> str:
         return source.text.phrase(rng, category, rng.randint(1, most))
 
-    def put(text: str, x: float, room: float, place: Place) -> None:
-        put_line(lines, text, (x * size, room * size, y * size), size, place)
+    def put(text: str, x: float, room: float, place: Place, scale: float = 1.0) -> None:
+        put_line(lines, text, (x * size, room * size, y * size), scale * size, place)
 
     def paragraph(most: int) -> None:
         nonlocal block, y
@@ -147,23 +154,50 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             words = len(lines[-1].words)
             lines[-1:] = cut(lines[-1], range(rng.randint(1, words), words)[:1])[:1]
             y += rng.uniform(0.0, 1.2)
-        count, block = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1
-        kinds = [rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)]
-        rows = [[_cell(rng, phrase, kind) for kind in kinds] for _ in range(rng.randint(3, 18))]
-        heads, plain = int(rng.random() < 0.5), rng.random() < 0.5
+        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice(_STYLES)
+        if rng.random() < 0.5 if style else rng.random() < 0.1:
+            y += 1.0
+            put(
+                phrase(3),
+                left,
+                left + wide,
+                Place(block, ROLES.index("heading 2")),
+                rng.choice([1, 1.2, 1.6]),
+            )
+            under = y + rng.uniform(0.3, 0.6)
+            rules += frame((left, under, left + wide, under), "t") if rng.random() < 0.5 else []
+            y, block = y + rng.uniform(1.4, 2.6), block + 1
+        kinds = _kinds(rng, style, phrase) or [
+            rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)
+        ]
+        few = rng.random() < 0.35
+        rows = [
+            [_cell(rng, phrase, kind) for kind in kinds]
+            for _ in range(rng.randint(*((2, 4) if few else (3, 18))))
+        ]
+        count, heads = len(kinds), int(rng.random() < (0.1 if style else 0.5))
         if heads:
             rows[0] = [phrase(2) for _ in kinds]
-        if rng.random() < 0.15:  # of a spreadsheet, with the names of its columns and rows
+        if style == "declared" and (
+            told := rng.choice([0.0, 0.3, 0.9, 1.0])
+        ):  # what each means, below its name
+            rows = [own for row in rows for own in (row, ["", phrase(12)])[: 1 + (rng.random() < told)]]
+        if not style and rng.random() < 0.15:  # of a spreadsheet, with the names of its columns and rows
             rows = [["", *"ABCDEF"[:count]], *([f"{n}", *row] for n, row in enumerate(rows, 1))]
             kinds, count, heads = [0, *kinds], count + 1, heads + 1
         most, sided = rng.uniform(0.3, 0.8) * wide, rng.choice(["lllr", "lllr", "lllr", "c"])
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
-        heads += _over_columns(rng, rows, phrase, heads)
-        gap, pitch = rng.uniform(0.3, 1.8), leading * (1.0 if plain else rng.uniform(1.0, 1.6))
+        heads += 0 if style else _over_columns(rng, rows, phrase, heads)
+        gap, plain = rng.uniform(0.3, 1.8), rng.random() < 0.5
+        pitch = leading * (1.0 if plain else rng.uniform(1.0, rng.choice([1.6, 1.6, 3.2])))
+        if (free := wide - sum(widths) - count * gap) > 0 and rng.random() < 0.3:  # as wide as the page
+            widths = [own + free * own / sum(widths) for own in widths]
         sides = [rng.choice(sided) if sided == "c" or n == 0 or not kinds[n] else "l" for n in range(count)]
+        sides[0] = rng.choice("rrl") if style == "declared" else sides[0]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
         x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
+        apart, end_of_rule = rng.choice([0.0, 0.0, 0.2]) * gap, rng.choice([x1, x1, left + wide])
         for number, row in enumerate(rows):
             top, end, x, begun = y, y, left, len(lines)
             for column, text in enumerate(row):
@@ -180,10 +214,13 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                     end, y = max(end, y), y + leading
                 x += widths[column] + gap
             _lower(lines, begun, sunk)
-            y = end + pitch
+            goes_on = style == "declared" and number + 1 < len(rows) and not rows[number + 1][0]
+            y = end + (leading if goes_on else pitch)
             foot = y - 0.9 - 0.1 * pitch
             is_ruled = ruled in ("rows", "grid") or (ruled == "head" and number in (0, len(rows) - 1))
-            rules += frame((x0, foot, x1, foot), "t") if is_ruled else []
+            cells = zip(edges, [*edges[1:-1], end_of_rule], strict=False) if apart else ((x0, end_of_rule),)
+            for a, b in cells if is_ruled and not goes_on else ():
+                rules += frame((a + apart, foot, b - apart, foot), "t")
         if ruled in ("rows", "grid", "frame", "head"):
             rules += frame((x0, start, x1, foot), "lrtb" if ruled in ("grid", "frame") else "t")
         rules += [(edge, start, edge, foot) for edge in edges[1:-1]] if ruled == "grid" else []
@@ -192,7 +229,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         paragraph(5)
     width = (2 * left + wide) * size
     drawn = ((x0 * size, y0 * size, x1 * size, y1 * size) for x0, y0, x1, y1 in rules)
-    return LinePage.of("tight", (width, max(y * size + left, width)), lines[:MOST], drawn)
+    high = max(y * size + left, rng.choice([1.0, 1.0, 1.4]) * width)
+    return LinePage.of("tight", (width, high), lines[:MOST], drawn)
 
 
 def entries(rng: random.Random, source: PageSource) -> LinePage:
@@ -276,8 +314,24 @@ def _lower(lines: list[TrueLine], first: int, share: float) -> None:
     ]
 
 
-def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int) -> str:
-    """Returns a cell's text: a phrase of up to so many words, a figure where 0."""
+def _kinds(rng: random.Random, style: str, phrase: Callable[[int], str]) -> list[int | str]:
+    """Returns what the columns of a table of this style are of; none of one without."""
+    mark, more = rng.choice(LISTS["marks of entries"]), rng.randint(0, 1)
+    named: int | str = "declared" if rng.random() < 0.5 else 2
+    styles: dict[str, list[int | str]] = {
+        "declared": ["types", "declared"],
+        "members": ["members", phrase(1).title().strip("{}"), *["qualifiers"] * more],
+        "meant": [*[mark] * more, named, rng.choice([3, 6, 14])],
+        "code": rng.choices(["declared", "types", 1, 3], k=rng.randint(2, 4)),
+    }
+    return styles.get(style, [])
+
+
+def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int | str) -> str:
+    """Returns a cell's text: a phrase of up to so many words, a figure where 0, one of a list with names in it."""
+    if isinstance(kind, str):
+        first, second, third = (phrase(1).strip(".,;:") for _ in range(3))
+        return rng.choice(LISTS.get(kind, [kind])).format(first.lower(), second.title(), third.lower())
     return phrase(kind) if kind else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
 
 

@@ -133,13 +133,7 @@ def _pages(w: Writer, most: int, digits: int) -> str:
     rng = w.rng
     shown = []
     for number in sorted(w.number(digits) for _ in range(rng.randint(1, most))):
-        tail = (
-            f"–{number + rng.randint(1, 9)}"
-            if w.chance(0.12)
-            else rng.choice("fnt")
-            if w.chance(0.02)
-            else ""
-        )
+        tail = f"–{number + rng.randint(1, 9)}" if w.chance(0.12) else rng.choice("fnt") * w.chance(0.02)
         shown.append(f"{number}{tail}")
     tag, at = rng.choice(["", "", "u", "b", "i"]), rng.randrange(len(shown))
     shown[at] = f"<{tag}>{shown[at]}</{tag}>" if tag else shown[at]

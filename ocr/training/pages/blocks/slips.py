@@ -39,23 +39,14 @@ class _Slip:
         starts, _, end = template.partition("||")
         words = html.unescape(self.w.words(1, 4))
         return (rng.choice(starts.split("|")) + end).format(
-            words=words.upper() if self.capitals else words,
-            Words=words.upper(),
-            host=words.split(" ")[0].lower(),
-            digits=self._digits(1, 5),
-            number=self._digits(5, 13),
-            letter=rng.choice(string.ascii_uppercase),
-            day=rng.randint(1, 31),
-            month=rng.randint(1, 12),
-            year=rng.randint(10, 29),
-            hour=rng.randint(0, 23),
-            minute=rng.randint(0, 59),
-            currency=self.currency,
-            mark=self.mark,
-            count=int(money.pop("count", 1)),
+            words=words.upper() if self.capitals else words, Words=words.upper(),
+            host=words.split(" ")[0].lower(), digits=self._digits(1, 5), number=self._digits(5, 13),
+            letter=rng.choice(string.ascii_uppercase), day=rng.randint(1, 31), month=rng.randint(1, 12),
+            year=rng.randint(10, 29), hour=rng.randint(0, 23), minute=rng.randint(0, 59),
+            currency=self.currency, mark=self.mark, count=int(money.pop("count", 1)),
             rate=int(money.pop("rate", 0)),
             **{name: amount(value, comma=self.comma) for name, value in money.items()},
-        )
+        )  # fmt: skip
 
     def line(self, line: Line, **money: float) -> str:
         """Returns a line, filled, with its right part flush right."""
