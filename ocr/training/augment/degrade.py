@@ -70,6 +70,13 @@ def degrade(x: Tensor, strength: float = 1.0) -> Tensor:
     return y.clamp(0, 1).mul(255).round().to(torch.uint8)
 
 
+@torch.no_grad()
+def worn_darkness(pixels: Tensor, strength: float) -> Tensor:
+    """Returns [P, 1, H, W] float32, 0 white to 1 black. pixels: [P, H, W] uint8 grey. strength: 0 wears nothing."""
+    pages = pixels[:, None]
+    return 1 - (degrade(pages, strength) if strength > 0 else pages).float() / 255
+
+
 def _apply(effect: Callable[..., Any], x: Tensor, amount: Tensor, contrast: Tensor, mean: float) -> Tensor:
     """Returns the pages with the effect; mean is the mean amount, for effects that treat all their pages alike."""
     if effect is scan.lower_resolution:

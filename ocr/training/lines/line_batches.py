@@ -23,8 +23,8 @@ from ocr.line_reader.line_images import (
     RANGE,
     WORTH_HALVING,
 )
+from ocr.training.augment.degrade import worn_darkness
 from ocr.training.lines.page_streams import LineBatch
-from ocr.training.lines.worn_pages import worn_darkness
 
 _BESIDE = (0.02, 0.5)  # paper at each end of a line, in type sizes
 # What a finder takes for the type size, as a logarithm: mostly near it; of figures and capitals alone far too large.

@@ -17,14 +17,19 @@ from ocr.int8 import fill
 from ocr.learning.learning_loop import Losses, MeanWeights
 from ocr.line_networks.finder_net import FinderNet
 from ocr.line_reader.networks import DROP_PX
+from ocr.training.augment.degrade import worn_darkness
 from ocr.training.lines.finder_targets import HALVING
 from ocr.training.lines.line_training import LineTraining, parser
 from ocr.training.lines.page_streams import CellBatch, FinderPages
-from ocr.training.lines.worn_pages import in_poor_light, on_dark_lid, worn_darkness
 
 _DECAY = 0.02
 _WEAR = (0.5, 1.0, 1.2, 1.5)  # strengths, drawn anew whenever a page is used
 _TEXT_WEIGHT = 3.0  # of a cell of text against one of paper, of which there are more
+
+# Of half of the pages: the range of shades, and how dark paper is.
+_SHADED, _CONTRAST, _PAPER = 0.5, (0.5, 1.1), (-0.1, 0.35)
+# As of a book on a dark lid: shares of batches and of their edges, how wide, how dark.
+_EDGED, _EDGES, _EDGE_PX, _EDGE_DARK = 0.25, 0.4, (4, 60), (0.3, 1.0)
 
 
 def finder_losses(outputs: Tensor, cells: Tensor) -> Losses:
@@ -44,6 +49,19 @@ def finder_losses(outputs: Tensor, cells: Tensor) -> Losses:
         "drop": off[0],
         "size": off[1],
     }
+
+
+def _as_scanned(darkness: Tensor) -> Tensor:
+    """Returns pages [P, 1, H, W] with less contrast on darker paper, half of the time, or edges that are dark strips."""
+    if random.random() < _SHADED:
+        darkness = darkness * random.uniform(*_CONTRAST) + random.uniform(*_PAPER)
+    if random.random() < _EDGED:
+        for side in range(4):
+            if random.random() < _EDGES:
+                px, dark = random.randint(*_EDGE_PX), random.uniform(*_EDGE_DARK)
+                edges = darkness[:, :, :px], darkness[:, :, -px:], darkness[..., :px], darkness[..., -px:]
+                edges[side].clamp_(min=dark)
+    return darkness
 
 
 class FinderTraining(LineTraining[CellBatch]):
@@ -67,8 +85,8 @@ class FinderTraining(LineTraining[CellBatch]):
     def losses(self, batch: CellBatch, strength: float) -> Losses:
         """Returns the losses on pages worn anew."""
         with torch.no_grad():
-            darkness = in_poor_light(worn_darkness(batch.pixels.to(self.device), strength))
-            halved = on_dark_lid(F.avg_pool2d(darkness, HALVING))
+            darkness = worn_darkness(batch.pixels.to(self.device), strength)
+            halved = _as_scanned(F.avg_pool2d(darkness, HALVING))
         return finder_losses(self._outputs(self.net, halved), batch.cells.to(self.device).float())
 
     def _outputs(self, net: nn.Module, halved: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
-"""Lines as a finder finds them: parted at wide white, some joined, torn or lost, ends and baselines off, askew.
+"""Lines as a finder finds them: parted at wide white, some joined, torn, cut short or lost, ends and baselines off.
 
-On some pages headings are hardly larger than text.
+Pages lie askew; on some headings are hardly larger than text.
 
 And rules as they are seen: the long ones of those printed, some torn or lost, and now and then where none is.
 """
@@ -35,6 +35,7 @@ _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 # Shares of pages on which no rule is seen, or rules are torn and lost, and of these rules at most; how long a rule is
 # at least, as a share of the page's mean side; how many are seen where none is, and on which share of pages.
 _UNRULED, _WORN, _WORN_SHARE, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.4, 0.3, 0.046, 4, 0.12
+_SHORT = 0.15  # share of pages some of whose figures lose their ends, as the cents of a faint receipt
 _EVEN, _LARGER = 0.3, 1.15  # share of pages whose headings are hardly larger than text, and how much at most
 
 
@@ -50,6 +51,9 @@ def found(rng: random.Random, page: LinePage) -> LinePage:
     if pieces and rng.random() < _RIVER:
         pieces = _along_rivers(rng, pieces)
     pieces = [part for piece in pieces if rng.random() > lost for part in _torn(rng, piece, torn)]
+    if rng.random() < _SHORT:
+        share = rng.random()
+        pieces = [_short(rng, piece) if rng.random() < share else piece for piece in pieces]
     slope = math.tan(math.radians(rng.gauss(0, _ANGLE_DEG))) if rng.random() < _ASKEW else 0.0
     lines = tuple(
         replace(
@@ -115,6 +119,16 @@ def _torn(rng: random.Random, line: TrueLine, share: float) -> list[TrueLine]:
         return [line]
     count = min(len(line.words) - 1, rng.choice([1, 1, 2, 3]))
     return cut(line, sorted(rng.sample(range(1, len(line.words)), count)))
+
+
+def _short(rng: random.Random, line: TrueLine) -> TrueLine:
+    """Returns the line without the end of its last word, if that is a figure."""
+    length = len(line.text.rpartition(" ")[2])
+    if length < 2 or not line.text[-1].isdigit():
+        return line
+    lost, (x0, x1) = rng.randint(1, length - 1), line.words[-1]
+    end = x1 - (x1 - x0) * lost / length
+    return replace(line, text=line.text[:-lost], words=(*line.words[:-1], (x0, end)), x1=end)
 
 
 def _along_rivers(rng: random.Random, lines: Sequence[TrueLine]) -> list[TrueLine]:
