@@ -52,7 +52,7 @@ def finder_losses(outputs: Tensor, cells: Tensor) -> Losses:
 
 
 def _as_scanned(darkness: Tensor) -> Tensor:
-    """Returns pages [P, 1, H, W] with less contrast on darker paper, half of the time, or edges that are dark strips."""
+    """Returns pages [P, 1, H, W] with less contrast on darker paper, half of the time, or with edges as dark strips."""
     if random.random() < _SHADED:
         darkness = darkness * random.uniform(*_CONTRAST) + random.uniform(*_PAPER)
     if random.random() < _EDGED:
