@@ -105,7 +105,7 @@ class _Markup(HTMLParser):
         role = ROLES[self._place.role]
         if tag == "table" and "plain" not in kinds and self._maker != "boxed":
             self._tables += 1
-            self._grid = _Grid(self._tables)
+            self._grid = _Grid(self._tables, row=0 if "headless" in kinds else -1)
             self._set("table cell")
         elif tag == "tr" and self._grid:
             grid = self._grid

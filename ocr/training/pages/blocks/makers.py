@@ -4,8 +4,8 @@ from ocr.training.pages.blocks.block_templates import macro, templates
 from ocr.training.pages.blocks.contents import contents, index
 from ocr.training.pages.blocks.listings import code, shell
 from ocr.training.pages.blocks.page_writer import ROMAN, Maker, Writer
-from ocr.training.pages.blocks.records import positions, wrapped
-from ocr.training.pages.blocks.slips import slip
+from ocr.training.pages.blocks.records import wrapped
+from ocr.training.pages.blocks.slips import amount, slip
 from ocr.training.pages.blocks.tables import grid, table
 
 _MACROS = (
@@ -18,7 +18,7 @@ MAKERS: dict[str, Maker] = {
     **{make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)},
     **{name: macro(name) for name in _MACROS},
 }
-templates.globals.update(ROMAN=ROMAN[:12], grid=grid, positions=positions, table=table, wrapped=wrapped)
+templates.globals.update(ROMAN=ROMAN[:12], amount=amount, grid=grid, table=table, wrapped=wrapped)
 
 
 def block(name: str, w: Writer) -> str:

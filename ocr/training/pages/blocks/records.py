@@ -1,10 +1,9 @@
-"""Tables whose cells take several lines, in prose and in code; and what stands on an invoice."""
+"""Tables whose cells take several lines, in prose and in code."""
 
 import html
 import string
 
 from ocr.training.pages.blocks.page_writer import Writer
-from ocr.training.pages.blocks.slips import amount
 from ocr.training.pages.blocks.tables import captioned, grid
 from ocr.training.pages.words.nonce import alike, stem
 
@@ -61,18 +60,3 @@ def _fitted(w: Writer, words: list[str], room_pt: float, lines: float, *, code: 
             break
         kept.append(word)
     return html.escape(" ".join(kept))
-
-
-def positions(w: Writer) -> list[list[str]]:
-    """Returns the rows of an invoice: head, positions, sum."""
-    rng, comma, total = w.rng, w.chance(0.4), 0.0
-    first, second = rng.choice(["Item", "Pos.", "Description"]), rng.choice(["Qty", "Menge"])
-    rows = [[first, second, "Price", rng.choice(["Amount", "Total"])]]
-    for _ in range(rng.randint(1, 9)):
-        count, price = rng.randint(1, 40), rng.randint(50, 99999) / 100
-        total += count * price
-        rows.append(
-            [w.words(1, 3), str(count), amount(price, comma=comma), amount(count * price, comma=comma)]
-        )
-    due = rng.choice(["$", "€", "£", "", "EUR "]) + amount(total, comma=comma)
-    return [*rows, [rng.choice(["Total", "Sum", "Gesamt"]), "", "", due]]
