@@ -28,9 +28,9 @@ _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plo
 # all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it in
 # more than this share.
 _ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}(?:[.,]\d*)?")
-# So many rows are a table of names and what they mean; no row is further below the one above, no line that goes on, in
-# type sizes; white wider than blanks of justified text is between so many of them.
-_RUN, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3.2, 1.6, 0.7, 0.5
+# So many rows are a table of names and what they mean, or of types that end in one place before names; no row is
+# further below the one above, no line that goes on, in type sizes; white wider than in justified text is in so many.
+_RUN, _FLUSH, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3, 3.2, 1.6, 0.7, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +94,7 @@ def _run_end(
     rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str]]], start: int, x: float, gap: float
 ) -> int:
     """Returns where a run of rows ends whose words begin at x; its start where that is no table."""
-    whites, signs = list[float](), 0
-    end = start
+    whites, begin, signs, end = list[float](), set[int](), 0, start
     for number in range(start, len(rows)):
         row, above = rows[number], rows[max(start, number - 1)]
         drop = row.base - above.base if number > start else row.size
@@ -104,12 +103,14 @@ def _run_end(
             break
         if at:
             whites.append((x - words[number][at - 1][0][1]) / row.size)
+            begin.add(round(words[number][0][0][0] / row.size))
             signs += not any(map(str.isalnum, words[number][at][1]))
             end = number + 1
         elif drop > _CONTINUED * row.size:
             break
     uneven = sum(white > gap for white in whites)
-    return end if len(whites) >= _RUN and uneven >= _UNEVEN * len(whites) > signs else start
+    fewest = _FLUSH if len(begin) > 2 and gap < min(whites) > max(whites) - 2 * _AT else _RUN
+    return end if len(whites) >= fewest and uneven >= _UNEVEN * len(whites) > signs else start
 
 
 def _is_level(places: Sequence[float], size: float) -> bool:

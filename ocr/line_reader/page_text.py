@@ -190,15 +190,14 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
 
 def _listed(rows: Sequence[_Row]) -> Iterator[Sequence[int]]:
     """Yields the numbers of rows that are a table though neither rules nor the network say so, nor more white."""
-    white = [
-        range(start, end)
-        for start, end in table_ranges([row.line for row in rows])
-        if table_without_rules([row.level for row in rows[start:end]])
-    ]
+    white = list[range]()  # that tells of tables: what cannot be filled tells of typewritten ones alone
+    for start, end in table_ranges([row.line for row in rows]):
+        part, flat = rows[start:end], [cell for row in rows[start:end] for cell in row.flat]
+        told = table_without_rules([row.level for row in part])
+        white += [range(start, end)] if told and (_typewritten(flat) or _filled(told, part)) else []
     is_text = [row.grid < 0 and row.table < 0 and row.label == "text" for row in rows]
-    for own in (
-        list(numbers) for usable, numbers in groupby(range(len(rows)), is_text.__getitem__) if usable
-    ):
+    groups = groupby(range(len(rows)), is_text.__getitem__)
+    for own in (list(numbers) for usable, numbers in groups if usable):
         width = _typewritten([cell for n in own for cell in rows[n].flat])
         levels, words = [rows[n].level for n in own], [_placed_words(rows[n]) for n in own]
         for start, end in aligned_runs(levels, words, _BLANK * width):

@@ -114,17 +114,17 @@ def test_names_and_what_they_mean_are_a_table_though_the_network_does_not_say_so
     assert list(aligned_runs(lines[:5], words[:5])) == []  # so few may be alike by chance
 
 
+def test_types_that_end_in_one_place_before_names_are_a_table_of_three_rows() -> None:
+    types = ("int", "static void", "const char")
+    words: Words = [[((232.0 - 10 * len(text), 232.0), text), ((250.0, 310.0), "name")] for text in types]
+    lines = [row(n, 100 + 30 * n, [own[0][0], own[1][0]]).line for n, own in enumerate(words)]
+    assert list(aligned_runs(lines, words)) == [(0, 3)]
+
+
 def test_text_lists_and_equations_are_no_table() -> None:
     even = ["of all that|is read there", "and if they|are not told", "one may see|what is here"] * 2
     assert list(aligned_runs(*placed(even, [166.0]))) == []  # blanks as elsewhere
-    items = [
-        "1.|the first of them",
-        "2.|and the second one",
-        "3.|a third",
-        "10.|more",
-        "11.|again",
-        "12.|and again",
-    ]
+    items = ["1.|the first of them", "2.|the second", "3.|a third", "10.|more", "11.|again", "12.|at last"]
     assert list(aligned_runs(*placed(items, [100.0]))) == []
     equations = ["f x|= 2 x", "zip a b|= c", "h|= f x + 1", "map f|= g", "k x y|= 3"]
     assert list(aligned_runs(*placed(equations, [150.0]))) == []
