@@ -70,7 +70,11 @@ def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:
         target = folder / f"{number:05d}-{Path(document.path).name}"
         wanted = num_pages - made
         if document.kind == "pdf" and document.num_pages > wanted:
-            _cut(document.path, wanted, target)
+            import pymupdf
+
+            with pymupdf.open(document.path) as cut:
+                cut.select(list(range(wanted)))
+                cut.save(target, garbage=1)
             made += wanted
         else:
             shutil.copyfile(document.path, target)
@@ -80,11 +84,3 @@ def copy_pages(paths: Sequence[str], num_pages: int, folder: Path) -> int:
         if made >= num_pages:
             return made
     raise AssertionError("count() does not end")
-
-
-def _cut(path: str, num_pages: int, target: Path) -> None:
-    import pymupdf
-
-    with pymupdf.open(path) as document:
-        document.select(list(range(num_pages)))
-        document.save(target, garbage=1)

@@ -133,7 +133,11 @@ def run(
             raise
         with time_limit(stop, config.run.time_limit_s):
             if only_plan:
-                return _plan(config, stop, as_json)
+                from pipeline import plan
+
+                found = plan.plan(config, stop)
+                show(as_json, found.to_json(), found.lines)
+                return 0
             read = partial(_read, stop=stop, roots=config.ingest.paths, quiet=quiet, verbose=verbose)
             if not watches:
                 return read(config).exit_code
@@ -165,14 +169,6 @@ def _delivery(config: "Config", roots: Sequence[str]) -> AbstractContextManager[
     from pipeline.export.delivery import Delivery
 
     return Delivery(config.store.database, roots, config.run.pdf_to, config.run.move_to)
-
-
-def _plan(config: "Config", stop: "Stop", as_json: bool) -> int:
-    from pipeline import plan
-
-    found = plan.plan(config, stop)
-    show(as_json, found.to_json(), found.lines)
-    return 0
 
 
 @contextmanager

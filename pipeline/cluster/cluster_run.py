@@ -9,7 +9,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from pipeline.cluster.leases import Leases
 from pipeline.cluster.request_handler import RequestHandler
@@ -121,7 +120,10 @@ class Workers:
         try:
             await asyncio.wait((watching, slots), return_when=asyncio.FIRST_COMPLETED)
             if not slots.done():  # told to stop, or the database is gone
-                await self._end(slots)
+                self._stopping = True
+                for peer in self._peers.values():
+                    peer.send(StopNow(reason=self._stop.reason or "the run ends"))
+                await asyncio.wait((slots,), timeout=_END_S)
                 watching.result()
             await slots
         finally:
@@ -132,12 +134,6 @@ class Workers:
             await asyncio.gather(watching, slots, return_exceptions=True)
         if not leases.is_done:
             raise WorkersError("no worker is left: each was lost again and again; run again to go on")
-
-    async def _end(self, slots: "asyncio.Future[Any]") -> None:
-        self._stopping = True
-        for peer in self._peers.values():
-            peer.send(StopNow(reason=self._stop.reason or "the run ends"))
-        await asyncio.wait((slots,), timeout=_END_S)
 
     def _look(self, handler: RequestHandler) -> None:
         """Ends stalled workers; reports what all do, and now and then notes it in the database for `status`."""
@@ -238,15 +234,13 @@ class Workers:
             await asyncio.gather(*answering)
 
     async def _answer(self, number: int, peer: Peer, handler: RequestHandler, asked: Asked) -> None:
+        value, error = None, None
         try:
             value = await asked.ask(handler, number, *asked.args, **asked.kwargs)
-        except Exception as error:
-            LOGGER.debug("a worker's request failed", exc_info=error)
-            if asked.number is not None:
-                peer.send(Answer(number=asked.number, error=error))
-            return
+        except Exception as raised:
+            LOGGER.debug("a worker's request failed", exc_info=(error := raised))
         if asked.number is not None:
-            peer.send(Answer(number=asked.number, value=value))
+            peer.send(Answer(number=asked.number, value=value, error=error))
 
 
 def _listen(

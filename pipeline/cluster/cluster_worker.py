@@ -39,7 +39,8 @@ def work(channel: WorkerChannel, config: Config, run_id: int, settings_hash: str
     """Reads until the run has no more files, or it is stopped; the last that it sends is its Report, or Failed."""
     with_run = _ToRun(channel)
     LOGGER.addHandler(with_run)
-    channel.tell(RequestHandler.started, _where())
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
+    channel.tell(RequestHandler.started, socket.gethostname() + (f", GPU {gpus}" if gpus else ""))
     try:
         channel.send(_read(channel, config, run_id, settings_hash))
     except BaseException as error:
@@ -84,11 +85,6 @@ def _load(channel: WorkerChannel, config: Config) -> "PageModel":
     on = LoadedOn(device=device.type, gpu=gpu_name(device), imported_at=imported_at, loaded_at=now)
     channel.tell(RequestHandler.loaded, on)
     return loaded
-
-
-def _where() -> str:
-    gpus = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return socket.gethostname() + (f", GPU {gpus}" if gpus else "")
 
 
 class _ToRun(logging.Handler):

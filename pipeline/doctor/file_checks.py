@@ -45,7 +45,7 @@ SUMS = "SHA256SUMS"  # as sha256sum writes and checks it
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _WHAT = "database"
 # File systems that another host may write to at the same time.
-_REMOTE = frozenset({
+REMOTE = frozenset({
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "coda", "gfs2", "glusterfs", "lustre", "ncpfs",
     "beegfs", "gpfs", "ocfs2", "orangefs", "davfs", "drvfs", "fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.gcsfuse",
     "fuse.glusterfs", "fuse.ceph", "fuse.davfs", "fuse.cifs", "fuse.goofys", "fuse.mount-s3",
@@ -249,7 +249,7 @@ def _disk_kind(folder: str) -> Finding:
     if mount is None:
         return note("database's disk", "the system does not report its kind")
     point, kind = mount
-    if is_remote(kind):
+    if kind in REMOTE:
         found = f"{folder} is on {kind} ({point}), where SQLite's write-ahead log does not work safely"
         return fail("database's disk", found, "put the database on a local disk and copy it afterwards")
     return ok("database's disk", f"{kind} ({point}), local")
@@ -289,11 +289,6 @@ def mount_of(path: str, table: str | None = None) -> tuple[str, str] | None:
         if (path + "/").startswith(point.rstrip("/") + "/") and (best is None or len(point) >= len(best[0])):
             best = (point, tail.split(" ")[0])
     return best
-
-
-def is_remote(kind: str) -> bool:
-    """Returns whether another host may have the same files open."""
-    return kind in _REMOTE
 
 
 def check_inputs(config: Config) -> Iterator[Finding]:

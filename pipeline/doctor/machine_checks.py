@@ -132,7 +132,9 @@ _REMEDIES = {
 
 
 def _without_gpu(config: Config, torch: Any) -> Iterator[Finding]:
-    found = ask_driver(_first_gpu) if config.device != "cpu" else None
+    found = None
+    if config.device != "cpu":  # whether PyTorch can use what the driver sees or not
+        found = ask_driver(lambda nvml: str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0))))
     if config.device == "cuda":
         yield fail(
             "GPU", "device: cuda is configured, but PyTorch finds no CUDA GPU", "use device: auto or cpu"
@@ -217,11 +219,6 @@ def _graph(torch: Any, device: Any) -> Finding:
     if not torch.equal(result, (values @ weight).relu()):
         return fail("CUDA graph", "a replay and the launch differ", _REMEDIES["CUDA graph"])
     return ok("CUDA graph", "captured and replayed, with the same result")
-
-
-def _first_gpu(nvml: Any) -> str:
-    """Returns the name of a GPU that the driver sees, whether PyTorch can use it or not."""
-    return str(nvml.nvmlDeviceGetName(nvml.nvmlDeviceGetHandleByIndex(0)))
 
 
 def _cpu_flags() -> frozenset[str]:

@@ -49,7 +49,7 @@ def is_blank(pixels: UInt8Array) -> bool:
 
 def _is_blank(grey: Image.Image) -> bool:
     edges = _sharp_edges(np.asarray(grey)[::_EDGE_STEP])
-    if _are_many(edges):
+    if np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * (edges.shape[1] + 1):  # as on most pages
         return False
     side_px = max(grey.size)
     window_px, radius_px = (
@@ -96,11 +96,6 @@ def _has_clear_mark(grey: Image.Image, edges: Mask, window_px: int, radius_px: i
     # Pixels near the edge of the cut-out are blurred without their neighbours beyond it.
     whole = contrast[radius_px + 1 : -radius_px - 1, radius_px + 1 : -radius_px - 1]
     return _has_cluster(whole > _MAX_CONTRAST, window_px)
-
-
-def _are_many(edges: Mask) -> bool:
-    """Returns whether there are so many sharp edges that nothing else needs to be checked, as on most pages."""
-    return bool(np.count_nonzero(edges) > _BUSY_SHARE * len(edges) * (edges.shape[1] + 1))
 
 
 def _sharp_edges(rows: UInt8Array) -> Mask:

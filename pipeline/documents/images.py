@@ -8,7 +8,7 @@ picture is read, and the document's row says of the former that others were left
 import struct
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import cast
 
 import numpy as np
@@ -128,7 +128,8 @@ def read_frame(image: Image.Image, index: int, max_px: int) -> tuple[UInt8Array,
             if not is_single or (decoded := old_jpeg(image)) is None:
                 raise
             frame = decoded
-        _turn_upright(frame)
+        with suppress(*DECODE_ERRORS):  # damaged metadata costs the rotation, not the page
+            ImageOps.exif_transpose(frame, in_place=True)
         return planes.of_picture(_squared(to_rgb(frame), dpi)), max(dpi) if dpi else None
 
 
@@ -231,14 +232,6 @@ def _eight_bits(grey: npt.NDArray[np.generic]) -> npt.NDArray[np.uint8]:
         white = float(next((white for white in _DEEP_WHITES if top <= white), top))
     scaled: npt.NDArray[np.uint8] = np.clip(values * (255.0 / white) + 0.5, 0, 255).astype(np.uint8)
     return scaled
-
-
-def _turn_upright(frame: Image.Image) -> None:
-    try:
-        ImageOps.exif_transpose(frame, in_place=True)
-    except DECODE_ERRORS:
-        # Damaged metadata costs the rotation, not the page.
-        return
 
 
 def _declared_dpi(image: Image.Image) -> tuple[float, float] | None:

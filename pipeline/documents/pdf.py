@@ -198,11 +198,9 @@ def _px(length: float) -> int:
 def _as_page_errors() -> Iterator[None]:
     try:
         yield
-    except pymupdf.mupdf.FzErrorSystem as error:
-        if "malloc" in str(error):
-            raise MemoryError(str(error)) from None
-        raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
     except _ERRORS as error:
+        if isinstance(error, pymupdf.mupdf.FzErrorSystem) and "malloc" in str(error):
+            raise MemoryError(str(error)) from None
         raise PageRenderError("broken", f"the page cannot be rendered: {error}") from None
 
 

@@ -38,7 +38,8 @@ def gather(db: Database, run_id: int | None, *, most: int) -> Row:
             "SELECT config, versions FROM runs WHERE id = ?", (run.id,)
         ).fetchone()
         found = run_pages.figures(db, run.id, most=most, num_bins=CONFIDENCE_BINS)
-        interval_s = _interval_s(found["span_s"])
+        lengths_s = chain(_LENGTHS_S, (_LENGTHS_S[-1] * 2.0**times for times in count(1)))
+        interval_s = next(length for length in lengths_s if found["span_s"] < length * _MOST_INTERVALS)
         groups = _groups(run_pages.unfine(db, run.id), found["refused"], most)
         listed = (page for group in groups for page in group["pages"])
         named = {page["page_id"]: page for page in (*found["slowest"], *found["unsure"], *listed)}
@@ -69,11 +70,6 @@ def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
             return run
     numbers = f"{runs[0].id} to {runs[-1].id}" if len(runs) > 1 else f"only {runs[0].id}"
     raise SelectionError(f"{path}: has no run {run_id}; its runs are {numbers}; see `ocrbatch status`")
-
-
-def _interval_s(seconds: float) -> float:
-    lengths_s = chain(_LENGTHS_S, (_LENGTHS_S[-1] * 2.0**times for times in count(1)))
-    return next(length_s for length_s in lengths_s if seconds < length_s * _MOST_INTERVALS)
 
 
 def _groups(pages: Iterable[Row], files: Iterable[Row], most: int) -> list[Row]:

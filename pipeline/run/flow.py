@@ -92,7 +92,9 @@ class Flow:
             stored = await self._ledger.finish()
         for error in (*ended, *stored, *struck):
             if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
-                raise _cause(error)
+                while isinstance(error, BaseExceptionGroup):
+                    error = error.exceptions[0]
+                raise error
 
     def _look(self) -> None:
         """Shows what is being done, and sets the budget once the device is known. Raises: a model's error."""
@@ -218,10 +220,3 @@ class Flow:
             await self._settle(page, made)
         finally:
             share.change_to(0)
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Returns the first leaf of an exception group, or the error itself if it is none."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

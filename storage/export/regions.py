@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from storage.export.rows import PageRow
+from storage.export.rows import BlockRow, PageRow
 from storage.types import BoxPx, WordRow
 from storage.words import around
 
@@ -40,22 +40,14 @@ def regions(row: PageRow) -> list[Region]:
     """
     text = row["text"] or ""
     words = row["words"] or [WordRow(text=name, box=None, confidence=None) for name in text.split()]
-    if [name for block in row["blocks"] for name in block["text"].split()] != text.split():
-        return _paragraphs(text, iter(words))
-    left = iter(words)
-    found = []
-    for block in row["blocks"]:
+    left, blocks, found = iter(words), row["blocks"], []
+    if [name for block in blocks for name in block["text"].split()] != text.split():
+        parts = (part for part in text.split("\n\n") if part.split())
+        blocks = [BlockRow(label="text", text=part, box=None, confidence=None, source="") for part in parts]
+    for block in blocks:
         lines = tuple(_lines(block["text"], left))
         box = block["box"] or around(line.box for line in lines)
         found.append(Region(label=block["label"], lines=lines, box=box, confidence=block["confidence"]))
-    return found
-
-
-def _paragraphs(text: str, words: Iterator[WordRow]) -> list[Region]:
-    found = []
-    for part in text.split("\n\n"):
-        if lines := tuple(_lines(part, words)):
-            found.append(Region(label="text", lines=lines, box=around(line.box for line in lines)))
     return found
 
 

@@ -58,7 +58,12 @@ def parse_since(db: Database, text: str) -> Since:
     if text == "last":
         return _last_run(db)
     if text.isascii() and text.isdigit():
-        return _from_run(db, int(text))
+        number, last = int(text), number_of(db, "SELECT coalesce(max(id), 0) FROM runs")
+        if not 1 <= number <= last:
+            raise SelectionError(
+                f"there is no run {number}; the last is {last}, `ocrbatch status` lists them"
+            )
+        return Since(first_run=number)
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -119,10 +124,3 @@ def _last_run(db: Database) -> Since:
     )
     # A database without such a run has nothing new.
     return Since(first_run=number or 1, last_run=number)
-
-
-def _from_run(db: Database, number: int) -> Since:
-    last = number_of(db, "SELECT coalesce(max(id), 0) FROM runs")
-    if not 1 <= number <= last:
-        raise SelectionError(f"there is no run {number}; the last is {last}, `ocrbatch status` lists them")
-    return Since(first_run=number)

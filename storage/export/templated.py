@@ -63,23 +63,19 @@ def _templates() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # it writes quotes as HTML does, and takes twice the time
     )
-    made.filters |= {"attribute": _attribute, "html": _html, "one_line": one_line, "text": _text}
+    made.filters |= {
+        "attribute": lambda text: _escaped(text, _IN_ATTRIBUTES),
+        "html": lambda text: escape(clean(text)),
+        "one_line": one_line,
+        "text": lambda text: _escaped(text, _IN_TEXT),
+    }
     made.globals |= {"regions": regions, "remark": _remark, "shortfall": shortfall}
     return made
 
 
-def _text(text: str) -> str:
+def _escaped(text: str, table: dict[int, str]) -> str:
     text = clean(text)
-    return text.translate(_IN_TEXT) if _SPECIAL.search(text) else text
-
-
-def _html(text: str) -> str:
-    return escape(clean(text))
-
-
-def _attribute(text: str) -> str:
-    text = clean(text)
-    return text.translate(_IN_ATTRIBUTES) if _SPECIAL.search(text) else text
+    return text.translate(table) if _SPECIAL.search(text) else text
 
 
 def _remark(row: PageRow) -> str:

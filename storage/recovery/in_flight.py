@@ -22,6 +22,11 @@ from typing import Self
 from storage.database import open_beside, transaction
 from storage.types import LOST_CATEGORIES, PROCESS_DIED, PageError, PagePlan, PageRecord
 
+_DIED = (
+    "the process ended while this page alone was being read (run {}): "
+    "killed, out of memory, or a fault in a library"
+)
+
 
 class Marker:
     """Marks pages through a connection of its own: the model waits for each mark, not for all results.
@@ -174,16 +179,12 @@ def take_strikes(conn: sqlite3.Connection) -> list[tuple[int, PageRecord]]:
         (
             run_id,
             PageRecord(
-                sha256=sha256, page_index=index, settings_hash=settings, status="failed", error=_died(run_id)
+                sha256=sha256,
+                page_index=index,
+                settings_hash=settings,
+                status="failed",
+                error=PageError(stage="read", category=PROCESS_DIED, message=_DIED.format(run_id)),
             ),
         )
         for run_id, sha256, index, settings in rows
     ]
-
-
-def _died(run_id: int) -> PageError:
-    message = (
-        f"the process ended while this page alone was being read (run {run_id}): "
-        "killed, out of memory, or a fault in a library"
-    )
-    return PageError(stage="read", category=PROCESS_DIED, message=message)

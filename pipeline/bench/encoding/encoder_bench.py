@@ -128,7 +128,8 @@ def bench(
             with one_backend(None if is_reference else settings.attention):  # making an arm changes it
                 measured += _measured(arms, taken, settings, device)
                 for arm in arms:
-                    outputs[arm.name] = _outputs(arm, taken[: max(_COMPARED // size, 1)])
+                    compared = map(_views, taken[: max(_COMPARED // size, 1)])
+                    outputs[arm.name] = [tokens.cpu() for pages in compared for tokens in arm.encode(pages)]
                     arm.close()
             del arms, arm
     page_ms = {arm["arm"]: arm["page_ms"] for arm in measured}
@@ -291,11 +292,6 @@ def _seconds(arm: Arm, device: torch.device, requests: Batch, some: slice = slic
     arm.encode(pages)
     _finish(device)
     return time.perf_counter() - start
-
-
-def _outputs(arm: Arm, batches: Sequence[Batch]) -> list[Tensor]:
-    """Returns the tokens of these batches, in host memory."""
-    return [tokens.cpu() for batch in batches for tokens in arm.encode(_views(batch))]
 
 
 def _views(batch: Batch) -> list[PageViews]:

@@ -89,7 +89,8 @@ def __dir__() -> list[str]:
 
 def foreign_packages() -> Iterator[str]:
     """Yields a sentence for each of ocrbatch's packages in whose place another one would be imported."""
-    own = _own_folder()
+    beside = Path(__file__).resolve().parents[1]  # of them if installed, else this is in pipeline/cli
+    own = beside.parents[1] if beside.parts[-2:] == ("pipeline", "cli") else beside
     for name in _PACKAGES:
         found, expected = _place(name), own / name
         if found is None:
@@ -107,12 +108,6 @@ def main() -> int:
     from pipeline.cli.main import main as run
 
     return run()
-
-
-def _own_folder() -> Path:
-    """Returns the folder of ocrbatch's packages: beside this one if installed, else above pipeline/cli."""
-    beside = Path(__file__).resolve().parents[1]
-    return beside.parents[1] if beside.parts[-2:] == ("pipeline", "cli") else beside
 
 
 def _place(name: str) -> Path | None:

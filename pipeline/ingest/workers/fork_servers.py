@@ -70,7 +70,7 @@ class ForkingContext(PlainContext):
 
     def __init__(self, imports: tuple[str, ...]) -> None:
         super().__init__(get_context("forkserver"))
-        self.Process, self.RLock = partial(_process, imports), UnnamedLock
+        self.Process, self.RLock = partial(ForkedProcess, imports), UnnamedLock
 
 
 def context(imports: tuple[str, ...]) -> PlainContext:
@@ -97,7 +97,7 @@ class _Start(popen_forkserver.Popen):
         self.sentinel, writing = server(process_obj.imports).connect_to_new_process(self._fds)
         # By which the process notices that this one has ended.
         lifeline = os.dup(writing)
-        self.finalizer = util.Finalize(self, _close, (lifeline, self.sentinel))
+        self.finalizer = util.Finalize(self, util.close_fds, (lifeline, self.sentinel))  # type: ignore[attr-defined]
         with open(writing, "wb") as pipe:
             pipe.write(buffer.getbuffer())
         self.pid = read_signed(self.sentinel)
@@ -106,19 +106,11 @@ class _Start(popen_forkserver.Popen):
 class ForkedProcess(ForkServerProcess):
     """A process that is a fork of the server with its imports."""
 
-    imports: tuple[str, ...] = ()
     _Popen = _Start
 
-
-def _process(imports: tuple[str, ...], *args: Any, **options: Any) -> ForkedProcess:
-    process = ForkedProcess(*args, **options)
-    process.imports = imports
-    return process
-
-
-def _close(*files: int) -> None:
-    for file in files:
-        os.close(file)
+    def __init__(self, imports: tuple[str, ...], *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.imports = imports
 
 
 class _Server(ForkServer):

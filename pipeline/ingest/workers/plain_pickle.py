@@ -81,16 +81,15 @@ class PlainContext:
 
     def __init__(self, context: Any) -> None:
         self._context = context
-        self.Pipe = self._pipe
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
-    def _pipe(self, duplex: bool = True) -> tuple[Connection, Connection]:
+    def Pipe(self, duplex: bool = True) -> tuple[Connection, Connection]:  # noqa: N802 (multiprocessing's name)
+        """Returns a pipe's ends as multiprocessing does."""
         reader, writer = self._context.Pipe(duplex)
-        reader.recv = partial(
-            _received, reader
-        )  # here alone: in another process it reads what this one sends
+        # Here alone: in another process it reads what this one sends.
+        reader.recv = partial(_received, reader)
         return reader, writer
 
 

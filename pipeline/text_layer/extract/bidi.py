@@ -5,8 +5,10 @@ letters or another typeface splits a line into runs that come in drawing order. 
 it is the Unicode bidirectional algorithm (UAX 9) run backwards, without embeddings.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Literal
 
@@ -20,8 +22,8 @@ _TURNED_BACK = 0.1
 _OF_CLASS: dict[str, Direction] = {
     "R": "left", "AL": "left", "L": "right", "EN": "number", "AN": "number", "NSM": "mark", "BN": "mark",
 }  # fmt: skip
-# Presentation forms of letters, which some programs store: U+FB1D to U+FDFF, U+FE70 to U+FEFC.
-_SHAPES = (("\ufb1d", "\ufdff"), ("\ufe70", "\ufefc"))
+# Presentation forms of letters, which some programs store.
+_SHAPE = re.compile(r"[\ufb1d-\ufdff\ufe70-\ufefc]")
 _OPENING, _CLOSING = "([{«", ")]}»"
 _MIRRORED = str.maketrans(_OPENING + _CLOSING, _CLOSING + _OPENING)
 
@@ -89,7 +91,10 @@ def _read(row: Sequence[Span], is_leftward: bool) -> Span:
     chars = [char for _, run in ordered for char in run]
     main = max(row, key=lambda span: len(span.glyphs))
     marks = [number for number, char in enumerate(chars) if not char.text.isspace()]
-    chars = [_plain(char) for char in chars[marks[0] : marks[-1] + 1]]
+    chars = [
+        replace(char, text=unicodedata.normalize("NFKC", char.text)) if _SHAPE.match(char.text) else char
+        for char in chars[marks[0] : marks[-1] + 1]
+    ]
     return main.of(_with_brackets(chars) if is_leftward else chars)
 
 
@@ -98,7 +103,7 @@ def _with_brackets(chars: list[Glyph]) -> list[Glyph]:
     brackets = [char.text for char in chars if char.text in _OPENING + _CLOSING]
     if len(brackets) < 2 or brackets[0] in _OPENING or brackets[-1] in _CLOSING:
         return chars
-    return [Glyph(text=char.text.translate(_MIRRORED), box=char.box) for char in chars]
+    return [replace(char, text=char.text.translate(_MIRRORED)) for char in chars]
 
 
 def _runs(chars: Sequence[Glyph]) -> Iterator[Run]:
@@ -164,11 +169,6 @@ def _are_apart(before: Sequence[Glyph], run: Sequence[Glyph], size: float) -> bo
         (min(char.box[0] for char in chars), max(char.box[2] for char in chars)) for chars in (before, run)
     )
     return max(b0 - a1, a0 - b1) > _SPACE * size
-
-
-def _plain(char: Glyph) -> Glyph:
-    is_shape = any(first <= char.text[0] <= last for first, last in _SHAPES)
-    return Glyph(text=unicodedata.normalize("NFKC", char.text), box=char.box) if is_shape else char
 
 
 def _direction(letter: str) -> Direction:

@@ -33,7 +33,12 @@ def written_in(page: Any) -> list[Box]:
 def settled(spans: Sequence[Span], boxes: Iterable[Box]) -> tuple[Span, ...]:
     """Returns the spans with those in one of the boxes beside, or below, what else is printed there."""
     places = list(boxes)
-    late = [span for span in spans if span.glyphs and any(_is_in(span, box) for box in places)]
+    late = [
+        span
+        for span in spans
+        for least in [_MOSTLY * len(span.glyphs)]
+        if any(sum(holds(box, char.middle) for char in span.glyphs) > least for box in places)
+    ]
     if not late or len(late) == len(spans):
         return tuple(spans)
     numbers = {id(span) for span in late}
@@ -41,11 +46,6 @@ def settled(spans: Sequence[Span], boxes: Iterable[Box]) -> tuple[Span, ...]:
     for span in late:
         found.insert(_place(span, found), span)
     return tuple(found)
-
-
-def _is_in(span: Span, box: Box) -> bool:
-    inside = sum(holds(box, char.middle) for char in span.glyphs)
-    return inside > _MOSTLY * len(span.glyphs)
 
 
 def _place(span: Span, others: Sequence[Span]) -> int:

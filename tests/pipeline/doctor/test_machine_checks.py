@@ -4,7 +4,7 @@ import pytest
 
 from pipeline.config.schema import Config
 from pipeline.doctor import machine_checks as machine
-from pipeline.doctor.file_checks import is_remote, mount_of
+from pipeline.doctor.file_checks import REMOTE, mount_of
 
 TABLE = (
     "22 27 0:21 / / rw - ext4 /dev/a rw\n"
@@ -29,8 +29,8 @@ def test_the_mount_that_holds_a_path(path: str, mount: tuple[str, str]) -> None:
 
 
 def test_disks_of_other_hosts() -> None:
-    assert all(map(is_remote, ("nfs", "nfs4", "cifs", "fuse.sshfs", "9p")))
-    assert not any(map(is_remote, ("ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs")))
+    assert {"nfs", "nfs4", "cifs", "fuse.sshfs", "9p"} <= REMOTE
+    assert not REMOTE & {"ext4", "xfs", "btrfs", "zfs", "tmpfs", "overlay", "apfs"}
 
 
 @pytest.mark.parametrize(
