@@ -1,6 +1,6 @@
 """Pages are read line by line, from their pixels to a result with boxes in the page's own pixels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,6 @@ from pipeline.documents.settings import TileSettings
 from pipeline.stages.read_lines import _is_better, find_words, read_lines
 from pipeline.stages.render import tile
 from pipeline.types import PageResult, RenderedPage
-from tests.faults.doubt import vanished
 from tests.faults.statuses import faint
 from tests.faults.statuses.pages import Workshop
 from tests.pipeline.documents.drawing import SAMPLES, show
@@ -341,20 +340,52 @@ def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
     assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}
 
 
+Loss = Callable[[list[TextLine], Sequence[TextLine]], list[TextLine]]
+
+
+class Forgetful(LineReader):
+    """The shipped reader, which loses lines. losing: given the lines found and those that vanish, those that are left.
+
+    gone: the left ends and the middles of what vanishes.
+    """
+
+    losing: Loss
+    gone: Sequence[tuple[int, int]] = ()
+
+    def find(self, darkness: Floats, of: Floats | None = None) -> list[TextLine]:
+        """Returns the lines found but for those that vanish."""
+        found = super().find(darkness, of)
+        return self.losing(found, [line for line in found if (line.left, round(line.middle)) in self.gone])
+
+
+def cut(begin: float, end: float) -> Loss:
+    """Returns what leaves of the lines that vanish only the part between two places: shares of their width."""
+
+    def losing(found: list[TextLine], gone: Sequence[TextLine]) -> list[TextLine]:
+        parts = []
+        for line in gone:
+            first, last = (round(share * (line.right - line.left)) for share in (begin, end))
+            baseline = line.baseline[first:last]
+            parts.append(replace(line, left=line.left + first, right=line.left + last, baseline=baseline))
+        return [*(line for line in found if line not in gone), *(part for part in parts if end > begin)]
+
+    return losing
+
+
 @pytest.fixture(scope="module")
-def forgetful() -> vanished.Forgetful:
-    reader = vanished.Forgetful.load(find_directory("small") / LINES)
-    assert isinstance(reader, vanished.Forgetful)
+def forgetful() -> Forgetful:
+    reader = Forgetful.load(find_directory("small") / LINES)
+    assert isinstance(reader, Forgetful)
     return reader
 
 
-@pytest.mark.parametrize("losing", [vanished.without, vanished.cut(0, 0.5), vanished.cut(0.3, 1)])
+@pytest.mark.parametrize("losing", [cut(0, 0), cut(0, 0.5), cut(0.3, 1)])
 def test_a_page_of_which_lines_were_not_found_is_whole(
     page: RenderedPage,
     result: PageResult,
     reader: LineReader,
-    forgetful: vanished.Forgetful,
-    losing: vanished.Loss,
+    forgetful: Forgetful,
+    losing: Loss,
 ) -> None:
     assert page.grey is not None
     found = reader.find(darkness_of(darkened(page.grey)))
@@ -368,7 +399,7 @@ def test_a_page_of_which_lines_were_not_found_is_whole(
 
 @pytest.mark.parametrize("inks", [[BLACK, (190, 190, 190)], [BLACK, (255, 165, 0)]])
 def test_a_pale_line_that_was_not_found_is_read(
-    forgetful: vanished.Forgetful, tmp_path: Path, inks: list[tuple[int, ...]]
+    forgetful: Forgetful, tmp_path: Path, inks: list[tuple[int, ...]]
 ) -> None:
     page = picture_of(tmp_path / "a.png", WHITE, *inks)
     forgetful.losing, forgetful.gone = (
