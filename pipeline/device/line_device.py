@@ -115,7 +115,11 @@ class LineDevice:
     def _listen(self, process: BaseProcess) -> None:
         with ExitStack() as closing:
             meter: GpuMeter | None = None
-            while (message := self._received()) is not None:
+            while True:
+                try:
+                    message = self._run.recv()
+                except (EOFError, OSError):  # the process is gone
+                    break
                 if isinstance(message, logging.LogRecord):
                     LOGGER.handle(message)
                 elif isinstance(message, dict):
@@ -143,13 +147,6 @@ class LineDevice:
         self._loading.set_exception(error)
         if self._asked[1] != "cuda" and not self._is_closed:
             LOGGER.warning("a GPU cannot be used, so lines are read without it: %s", error)
-
-    def _received(self) -> Any:
-        """Returns the next message, None once the process is gone."""
-        try:
-            return self._run.recv()
-        except (EOFError, OSError):
-            return None
 
 
 def _serve(visible: str, *arguments: Any) -> None:

@@ -22,11 +22,11 @@ _IN_ZIP: tuple[tuple[bytes, str, str], ...] = (
 )  # fmt: skip
 # In the compound files of old programs: names of streams, in UTF-16.
 _COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_IN_COMPOUND: tuple[tuple[str, str, str], ...] = (
-    ("WordDocument", "a Word document (DOC)", _BY_LIBREOFFICE),
-    ("PowerPoint Document", "a PowerPoint presentation (PPT)", _BY_LIBREOFFICE),
-    ("Workbook", "an Excel spreadsheet (XLS)", _BY_LIBREOFFICE),
-    ("__substg1.0_", "an Outlook message (MSG)", _MAIL),
+_IN_COMPOUND: tuple[tuple[bytes, str, str], ...] = (
+    ("WordDocument".encode("utf-16-le"), "a Word document (DOC)", _BY_LIBREOFFICE),
+    ("PowerPoint Document".encode("utf-16-le"), "a PowerPoint presentation (PPT)", _BY_LIBREOFFICE),
+    ("Workbook".encode("utf-16-le"), "an Excel spreadsheet (XLS)", _BY_LIBREOFFICE),
+    ("__substg1.0_".encode("utf-16-le"), "an Outlook message (MSG)", _MAIL),
 )
 _HTML = re.compile(
     rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.IGNORECASE | re.DOTALL
@@ -49,7 +49,8 @@ def other_document(file: BinaryIO) -> str:
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if head.startswith((b"PK\x03\x04", _COMPOUND)):
         file.seek(max(len(head), os.fstat(file.fileno()).st_size - _EDGE_BYTES))
-        return _in_archive(head, file.read())
+        tail, table = file.read(), _IN_ZIP if head.startswith(b"PK") else _IN_COMPOUND
+        return next((_told(what, todo) for mark, what, todo in table if mark in head or mark in tail), "")
     if start.startswith(b"{\\rtf"):
         return _told("a rich text document (RTF)", _BY_LIBREOFFICE)
     if _HTML.match(start):
@@ -60,14 +61,6 @@ def other_document(file: BinaryIO) -> str:
     ):
         return _told("an e-mail (EML)", _MAIL)
     return ""
-
-
-def _in_archive(head: bytes, tail: bytes) -> str:
-    is_zip = head.startswith(b"PK")
-    table = (
-        _IN_ZIP if is_zip else [(name.encode("utf-16-le"), what, todo) for name, what, todo in _IN_COMPOUND]
-    )
-    return next((_told(what, todo) for mark, what, todo in table if mark in head or mark in tail), "")
 
 
 def _told(what: str, todo: str) -> str:

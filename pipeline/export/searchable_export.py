@@ -121,18 +121,15 @@ def rewritten(data: bytes, limit_s: float) -> bytes | None:
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             ) as process:
                 try:
-                    _limit(process.pid)
+                    if (
+                        sys.platform == "linux"
+                    ):  # the file is not trusted, and its memory may grow without end
+                        import resource
+
+                        resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
                     code = process.wait(limit_s)
                 finally:
                     process.kill()
             return after.read_bytes() if code == 0 else None
         except (OSError, subprocess.TimeoutExpired):
             return None
-
-
-def _limit(pid: int) -> None:
-    """Limits the process's memory: the file is not trusted, and may grow without end."""
-    if sys.platform == "linux":
-        import resource
-
-        resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

@@ -8,7 +8,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -78,7 +78,12 @@ class SharedCommits:
                 leave()  # the commit may wait for the disk
         except BaseException as error:
             settles = [first.failed(error)] if len(calls) == 1 else [call.done() for call in calls]
-        return partial(_all, settles)
+
+        def settle() -> None:
+            for one in settles:
+                one()
+
+        return settle
 
 
 class _Call:
@@ -101,11 +106,6 @@ class _Call:
     def failed(self, error: BaseException) -> Callable[[], None]:
         """Returns what settles its future with an error."""
         return partial(self.future.set_exception, error)
-
-
-def _all(settles: Sequence[Callable[[], None]]) -> None:
-    for settle in settles:
-        settle()
 
 
 class PriorityLock:

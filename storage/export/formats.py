@@ -39,7 +39,13 @@ class Format:
 
     def pages(self, db: Database, rows: Iterable[PageRow]) -> Iterable[PageRow]:
         """Returns the pages as what writes them is given them."""
-        return structured(rows, lambda row: _outline(db, row)) if self.is_structured else rows
+
+        def outline(row: PageRow) -> Outline:
+            whole = Selection(path=row["path"], superseded=row["superseded"])
+            others = export_rows(db, whole, with_words=True)  # all pages of the document are looked at
+            return Outline.of(other for other in others if other["sha256"] == row["sha256"])
+
+        return structured(rows, outline) if self.is_structured else rows
 
 
 class Counted:
@@ -99,9 +105,3 @@ def export(db: Database, form: Format, stream: IO[Any], selection: Selection | N
     rows = Counted(export_rows(db, selection, with_words=form.with_words))
     form.write(form.pages(db, rows), stream)
     return rows.number
-
-
-def _outline(db: Database, row: PageRow) -> Outline:
-    """Returns the outline of the document that a page is of, all of whose pages are looked at."""
-    rows = export_rows(db, Selection(path=row["path"], superseded=row["superseded"]), with_words=True)
-    return Outline.of(other for other in rows if other["sha256"] == row["sha256"])

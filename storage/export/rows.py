@@ -96,7 +96,12 @@ def page_row(db: Database, row: dict[str, Any], *, superseded: bool, with_words:
         error = ErrorRow(stage=stage, category=category, message=row["error_message"] or "")
     made = {
         "blocks": _blocks(db, attempt),
-        "timings": _timings(db, attempt),
+        "timings": dict(
+            db.conn.execute(
+                "SELECT stage, sum(share_s) FROM timings WHERE attempt_id = ? GROUP BY stage ORDER BY min(id)",
+                (attempt,),
+            ).fetchall()
+        ),
         "error": error,
         "superseded": superseded,
         "words": page_words(db, attempt, row["text"]) if with_words else [],
@@ -182,14 +187,6 @@ def page_words(db: Database, attempt: int | None, text: str | None) -> list[Word
         return []
     words = unpack(found[1], found[0])
     return words if text == found[0] else moved(words, text)
-
-
-def _timings(db: Database, attempt: int | None) -> dict[str, float]:
-    rows = db.conn.execute(
-        "SELECT stage, sum(share_s) FROM timings WHERE attempt_id = ? GROUP BY stage ORDER BY min(id)",
-        (attempt,),
-    )
-    return dict(rows.fetchall())
 
 
 def moved(words: Sequence[WordRow], text: str) -> list[WordRow]:

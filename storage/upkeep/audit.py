@@ -59,7 +59,12 @@ def audit(db: Database) -> Audit:
                 found += [(name, *problem) for problem in check(conn)]
             except sqlite3.DatabaseError as error:
                 found.append((name, f"cannot be checked: {error}", _RESTORE))
-        notes = _killed(conn, path)
+        killed = conn.execute("SELECT id FROM runs WHERE state = 'running'").fetchall()
+        notes = []
+        if killed and not is_locked(path):
+            notes = [
+                f"run {killed[-1][0]} was killed before its end; the next `ocrbatch run` goes on from there"
+            ]
     problems = [
         Problem(check=name, message=message, remedy=remedy.replace("DATABASE", shlex.quote(path)))
         for name, message, remedy in found
@@ -74,13 +79,6 @@ def listed_files(db: Database) -> list[Row]:
         " WHERE f.status <> 'missing' AND d.sha256 IS NOT NULL ORDER BY f.path"
     )
     return rows(db, sql)
-
-
-def _killed(conn: sqlite3.Connection, path: str) -> list[str]:
-    rows = conn.execute("SELECT id FROM runs WHERE state = 'running'").fetchall()
-    if not rows or is_locked(path):
-        return []
-    return [f"run {rows[-1][0]} was killed before its end; the next `ocrbatch run` goes on from there"]
 
 
 def _file(conn: sqlite3.Connection) -> Found:

@@ -57,7 +57,11 @@ class EncoderLoop:
             if tickets := self._next():
                 self._encode(tickets)
                 self._computing = ()
-                self._hand_on(self._gathered(tickets))
+                with self.meter.waiting("output"):
+                    for ticket in self._gathered(tickets):
+                        assert ticket.request is not None
+                        num_bytes = sum(item.tokens_TD.nbytes for item in ticket.request.items)
+                        self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
         self.meter.stop()
 
     @property
@@ -84,13 +88,6 @@ class EncoderLoop:
             return self._incoming.take(
                 self._most, at_least=at_least, timeout_s=None if at_least == 1 else _PATIENCE_S
             )
-
-    def _hand_on(self, tickets: Sequence[Ticket]) -> None:
-        with self.meter.waiting("output"):
-            for ticket in tickets:
-                assert ticket.request is not None
-                num_bytes = sum(item.tokens_TD.nbytes for item in ticket.request.items)
-                self._outgoing.put(ticket, num_bytes, first=ticket.is_urgent)
 
     def _gathered(self, tickets: Sequence[Ticket]) -> list[Ticket]:
         """Returns what the decoder gets of a batch: its pages, and lots whose last page it has."""

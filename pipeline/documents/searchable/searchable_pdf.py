@@ -58,7 +58,9 @@ def _with_text(data: bytes, pages: Sequence[TextPage], *, turned: bool = False) 
         highest, changed = highest_number(pdf) if signed else 0, []
         shared, silenced = font(pdf), SilencedText(pdf)
         for text in pages:
-            page = _page(pdf, text)
+            if text.page_index >= len(pdf.pages):
+                raise NotSearchableError(f"has {len(pdf.pages)} pages, and no page {text.page_index + 1}")
+            page = pdf.pages[text.page_index]
             if text.words:
                 _write(pdf, page, text, silenced.resources(page.resources), shared)
                 changed.append(page.obj)
@@ -92,12 +94,6 @@ def _write(
     added = pdf.make_stream(b"\nQ\n" + content(text, page, name))
     page.obj.Contents = pikepdf.Array([pdf.make_stream(b"q\n"), *before, added])
     page.obj.Resources = resources
-
-
-def _page(pdf: pikepdf.Pdf, text: TextPage) -> pikepdf.Page:
-    if text.page_index >= len(pdf.pages):
-        raise NotSearchableError(f"has {len(pdf.pages)} pages, and no page {text.page_index + 1}")
-    return pdf.pages[text.page_index]
 
 
 def is_signed(pdf: pikepdf.Pdf) -> bool:

@@ -146,7 +146,11 @@ class TaskPool:
                 meter.add("busy", job.limit_s)
 
     def _finish(self, job: "_Job[Any]", error: BaseException | None, slot: Slot | None, result: Any) -> None:
-        if not (self._claim(job.outer) and job.outer.set_running_or_notify_cancel()):
+        with self._lock:  # one of those that end it has to settle it
+            if job.outer not in self._pending:
+                return
+            self._pending.remove(job.outer)
+        if not job.outer.set_running_or_notify_cancel():
             return
         if isinstance(error, (WorkersError, ConfigError, DeviceUnusableError)):
             job.outer.set_exception(error)
@@ -157,14 +161,6 @@ class TaskPool:
         except Exception as failure:  # out of memory, say: the future must be settled all the same
             error = failure
         job.outer.set_result(result if error is None else job.failed(error))
-
-    def _claim(self, future: Future[Any]) -> bool:
-        """Returns whether the caller is the one that has to settle the future."""
-        with self._lock:
-            if future not in self._pending:
-                return False
-            self._pending.remove(future)
-            return True
 
     def _pool(self) -> Any:
         """Returns the running pool: a new one if the last broke because an idle worker was killed.

@@ -222,22 +222,17 @@ def _span(line: Any, span: Any) -> Span:
     x0, _, x1, _ = rotated(span["bbox"], turn_deg)
     _, base, _, _ = rotated((*span["origin"], *span["origin"]), turn_deg)
     text = clean("".join(char.text for char in chars))
+    red, green, blue = (span["color"] >> shift & 255 for shift in (16, 8, 0))
     return Span(
         line=Line(text=text, spans=((x0, x1),), base=float(base), size=float(span["size"])),
         box=tuple(span["bbox"]),
         font=font,
         chars=chars,
         glyphs=tuple(char for char in chars if not char.text.isspace()),
-        grey=_grey(span["color"]),
+        grey=round(0.299 * red + 0.587 * green + 0.114 * blue),
         is_drawn=is_drawn(span) and span["alpha"] > 0 and span["size"] >= _LEAST_SIZE_PT,
         turn_deg=turn_deg,
         is_bold=bool(flags & _BOLD or span["char_flags"] & _BOLD_CHAR or _BOLD_NAME.search(font)),
         is_italic=bool(flags & _ITALIC or _ITALIC_NAME.search(font)),
         is_monospaced=bool(flags & _MONOSPACED or _MONOSPACED_NAME.search(font)),
     )
-
-
-def _grey(colour: int) -> int:
-    """Returns the grey level of a colour 0xRRGGBB."""
-    red, green, blue = colour >> 16 & 255, colour >> 8 & 255, colour & 255
-    return round(0.299 * red + 0.587 * green + 0.114 * blue)
