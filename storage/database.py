@@ -17,7 +17,7 @@ from sqlite_utils import Database
 if is_without:
     del sys.modules["pandas"]
 
-from storage import schema, schema_steps
+from storage import schema
 from storage.errors import (
     DatabaseAccessError,
     DatabaseBusyError,
@@ -276,9 +276,9 @@ def _check_ours(db: Database, path: str) -> None:
             f"{path}: a database of another program; it was left untouched; choose another --db"
         )
     version = number_of(db, "PRAGMA user_version")
-    if version < schema_steps.OLDEST:
+    if version < schema.OLDEST:
         raise DatabaseVersionError(
-            f"{path}: schema version {version} is too old for this program, which updates {schema_steps.OLDEST} and "
+            f"{path}: schema version {version} is too old for this program, which updates {schema.OLDEST} and "
             "later; the file was left untouched; keep it, and start a new database with another --db"
         )
     if version > schema.VERSION:
@@ -293,7 +293,7 @@ def _bring_up_to_date(db: Database, path: str) -> None:
     version = number_of(db, "PRAGMA user_version")
     if version == schema.VERSION:
         return
-    steps = [schema_steps.STEPS[number] for number in range(version, schema.VERSION)] if version else []
+    steps = [schema.STEPS[number] for number in range(version, schema.VERSION)] if version else []
     db.conn.create_function(
         "search_lines", 1, lambda text: None if text is None else search_lines(text), deterministic=True
     )

@@ -1,18 +1,33 @@
-"""The schema of a new database. storage.schema_steps brings an older one to it.
+"""The schema of a new database, and the steps that bring an older one's tables to it.
 
     files (path) -> documents (sha256) -> pages (page_index) -> attempts (settings_hash, run)
     attempts -> blocks, timings; runs; in_flight (page, run); page_search (FTS5 over the current texts)
     corrections (page): texts that people wrote, beside what was read; a page points at the one that counts
 
 The tables are those of tables.sql; views, index and triggers stand here. PRAGMA user_version holds the version. A new
-version changes the schema; one that changes tables adds the step that leads from the one before to the same. Views and
-triggers are made anew whenever a database is brought up to date; the index only where a step has dropped it.
+version changes the schema; one that changes tables adds the step that leads from the one before to the same, which is
+never edited once it has landed: a test holds their hashes. Our views and triggers are not there while a step runs; they
+are made anew whenever a database is brought up to date, the index only where a step has dropped it.
+
+- 6: the status doubtful, and doubt. SQLite changes no CHECK of a table that is there, so the attempts are copied into a
+  new one, their texts last.
+- 7: boxes of words, and corrections, which count as a page's text.
+- 8: a first reading that is deleted once a better one is there made SQLite look through all pages.
+- 9: a file that has not changed is known without being opened.
+- 10: words that line ends cut, and those of Chinese and Japanese, are found (storage.strings.search_lines).
 """
 
 from pathlib import Path
 
 APPLICATION_ID = 0x6F637262  # "ocrb", in every file this program makes
 VERSION = 11
+
+# Version -> the step that leads to the next one.
+STEPS = {
+    int(step.stem): step.read_text(encoding="utf-8")
+    for step in Path(__file__).with_name("steps").glob("*.sql")
+}
+OLDEST = min(STEPS)
 
 TABLES = Path(__file__).with_name("tables.sql").read_text(encoding="utf-8")
 

@@ -1,12 +1,18 @@
-"""Gathers the figures of one run from the database, and the pages that its report shows."""
+"""Gathers the figures of one run from the database, and the pages that its report shows, with what to do about them.
+
+The texts are those of advice.yaml.
+"""
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
 from itertools import chain, count
+from typing import Any
 
+import yaml
 from sqlite_utils import Database
 
-from pipeline.html_report.advice import Advice, advice_for
 from storage.database import Row, database_path, snapshot
 from storage.errors import SelectionError
 from storage.queries import run_pages, statistics
@@ -70,6 +76,39 @@ def _chosen(runs: list[RunStatus], run_id: int | None, path: str) -> RunStatus:
             return run
     numbers = f"{runs[0].id} to {runs[-1].id}" if len(runs) > 1 else f"only {runs[0].id}"
     raise SelectionError(f"{path}: has no run {run_id}; its runs are {numbers}; see `ocrbatch status`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What a fault means, and what to do about it. noun: of what is counted; status: of its pages or files."""
+
+    title: str
+    remedy: str
+    status: str
+    noun: str = "page"
+
+
+_TABLES: dict[str, Any] = yaml.safe_load(
+    resources.files("pipeline.html_report").joinpath("advice.yaml").read_text(encoding="utf-8")
+)
+FAILED: dict[str, list[str]] = _TABLES["failed"]
+DOUBTFUL: list[list[str]] = _TABLES["doubtful"]
+
+
+def advice_for(status: str, category: str | None, reason: str | None) -> Advice:
+    """Returns the advice for a page, or for a file without pages ("encrypted" or "broken").
+
+    category: of a failed page's error; reason: its error's message or its doubt.
+    """
+    if status == "doubtful":
+        title, remedy = next(found for words, *found in DOUBTFUL if words in (reason or ""))
+    elif status in _TABLES["statuses"]:
+        title, remedy = _TABLES["statuses"][status]
+    else:
+        title, remedy = FAILED.get(category or "", FAILED["other"])
+    remedy = remedy.replace("AGAIN", _TABLES["texts"]["again"])
+    noun = "file" if status in ("encrypted", "broken") else "page"
+    return Advice(title=title, remedy=remedy, status=status, noun=noun)
 
 
 def _groups(pages: Iterable[Row], files: Iterable[Row], most: int) -> list[Row]:

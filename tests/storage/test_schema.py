@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlite_utils import Database
 
-from storage import schema, schema_steps
+from storage import schema
 from storage.database import open_for_reading, open_for_writing
 from storage.errors import DatabaseVersionError
 from storage.records.store import Store
@@ -38,9 +38,9 @@ def test_no_landed_step_was_edited() -> None:
         10: "63020f408d94ffc2777891f3d1ccd202e49df3ce6f791cc3326ee5c44c015b91",
     }
     assert {
-        version: hashlib.sha256(step.encode()).hexdigest() for version, step in schema_steps.STEPS.items()
+        version: hashlib.sha256(step.encode()).hexdigest() for version, step in schema.STEPS.items()
     } == landed
-    assert sorted(schema_steps.STEPS) == list(range(schema_steps.OLDEST, schema.VERSION))
+    assert sorted(schema.STEPS) == list(range(schema.OLDEST, schema.VERSION))
 
 
 def test_the_oldest_leads_to_what_a_new_one_is(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_a_step_that_breaks_off_leaves_no_trace(
     half = "CREATE TABLE half (x); CREATE NONSENSE;"
     monkeypatch.setattr(schema, "TABLES", schema.TABLES + half)
     last = schema.VERSION - 1
-    monkeypatch.setattr(schema_steps, "STEPS", schema_steps.STEPS | {last: schema_steps.STEPS[last] + half})
+    monkeypatch.setattr(schema, "STEPS", schema.STEPS | {last: schema.STEPS[last] + half})
     with pytest.raises(Exception, match="NONSENSE"):
         open_for_writing(str(path))
     after = rows(path, whole), rows(path, "PRAGMA application_id")

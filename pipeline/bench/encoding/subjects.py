@@ -1,15 +1,19 @@
 """Loads what is measured: a vision encoder, what makes its inputs, and transformers' own with the same weights.
 
-It is a checkpoint's of any family, or one of published sizes with random weights, without any language model.
+It is a checkpoint's of any family, or one of published sizes (published_sizes.yaml) with random weights, without any
+language model.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from importlib import resources
 from typing import Any
 
 import torch
+import yaml
+from pydantic import TypeAdapter
 from torch import Tensor
 
 from encoders.deepseek.from_transformers import page_tokens
@@ -35,9 +39,10 @@ from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.families.view_makers import VideoMaker, ViewMaker
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
 from ocr.model_files.locate import find_directory
-from pipeline.bench.encoding.published_sizes import PublishedSize, published_size
+from pipeline.bench.bench_figures import RANDOM
 from pipeline.bench.random_model import draw, random_loaded
 from pipeline.bench.reference import load_reference
+from pipeline.errors import ConfigError
 
 # Encodes pages or videos as transformers does: their vision tokens, [T, D] each, in order.
 Features = Callable[[Sequence[PageViews]], list[Tensor]]
@@ -46,6 +51,44 @@ _STUB: dict[str, Any] = {
     "vocab_size": 96, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 10,
     "n_routed_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 64,
 }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedSize:
+    """One encoder's sizes. kind: which of subjects.KINDS makes it. config: its config.json's, as far as needed.
+
+    image, video: of its preprocessor_config.json and video_preprocessor_config.json. packed: frames of a video that
+    share tokens, None as its published example has it.
+    """
+
+    kind: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    image: Mapping[str, Any] = field(default_factory=dict)
+    video: Mapping[str, Any] | None = None
+    packed: int | None = None
+
+
+SIZES: dict[str, PublishedSize] = TypeAdapter(dict[str, PublishedSize]).validate_python(
+    yaml.safe_load(
+        resources.files("pipeline.bench.encoding").joinpath("published_sizes.yaml").read_text("utf-8")
+    )
+)
+
+
+def published_size(model: str) -> PublishedSize | None:
+    """Returns the sizes that a --model names with "random" (DeepSeek-OCR's) or "random:NAME"; None for other models.
+
+    Raises: ConfigError for a name that is not listed.
+    """
+    prefix, separator, name = model.partition(":")
+    if prefix != RANDOM:
+        return None
+    found = SIZES.get(name if separator else "deepseek-ocr")
+    if found is None:
+        raise ConfigError(
+            f"--model {model}: no sizes are listed for {name!r}; choose from {', '.join(SIZES)}"
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

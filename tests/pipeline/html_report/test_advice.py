@@ -8,14 +8,13 @@ import pytest
 from pipeline.cli.main import cli
 from pipeline.config import sources
 from pipeline.config.schema import Config
-from pipeline.html_report import advice
-from pipeline.html_report.advice import advice_for
+from pipeline.html_report.gather import DOUBTFUL, FAILED, advice_for
 from pipeline.outcome import doubt
 from storage.types import LOST_CATEGORIES, PROCESS_DIED
 
 TEXTS = [
-    *(remedy for _, remedy in advice.FAILED.values()),
-    *(remedy for _, _, remedy in advice.DOUBTFUL),
+    *(remedy for _, remedy in FAILED.values()),
+    *(remedy for _, _, remedy in DOUBTFUL),
     *(
         advice_for(status, None, None).remedy
         for status in ("truncated", "repeated", "failed", "doubtful", "broken", "encrypted")

@@ -1,6 +1,6 @@
 """Lists the sizes of whole published models, language model included, for checkpoints of random weights. Torch-free.
 
-Vision encoders are those of pipeline.bench.encoding.published_sizes where that lists them.
+Vision encoders are those of pipeline.bench.encoding.subjects where that lists them.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter
 
-from pipeline.bench.encoding.published_sizes import SIZES
+from pipeline.bench.encoding.subjects import SIZES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from encoders.video_timing import VideoTiming
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.families.generation.generate_engine import PromptedPage
-from ocr.families.qwen_vl.qwen_prompts import CHATS, vision_prompt
-from ocr.families.qwen_vl.qwen_reader import encoder_output, generation_inputs, grid_of
+from ocr.families.qwen_vl.qwen_reader import CHATS, encoder_output, generation_inputs, grid_of, vision_prompt
 from tests.encoders.graphs.eager_capture import Winning
 from tests.encoders.native.test_qwen_encoder import image_page, video_page
 from tests.encoders.native.tiny_qwen import MEAN, MODELS, STD, draw, patchified

@@ -8,8 +8,7 @@ from safetensors.torch import save_file
 
 from encoders.graphs.path import Tensors
 from ocr.errors import CheckpointError
-from ocr.families.qwen_vl.qwen_prompts import CHATS
-from ocr.families.qwen_vl.qwen_reader import QwenReader
+from ocr.families.qwen_vl.qwen_reader import CHATS, QwenReader
 from tests.encoders.native.tiny_qwen import MEAN, STD
 from tests.ocr.families.opening import opened
 from tests.ocr.families.qwen_vl.tiny_models import PAD, TURN_END, tiny_model, tiny_tokenizer

@@ -15,7 +15,7 @@ from transformers.video_utils import VideoMetadata
 
 from encoders.native.vision_grid import VisionGrid
 from encoders.video_timing import VideoTiming
-from ocr.families.qwen_vl.qwen_prompts import (
+from ocr.families.qwen_vl.qwen_reader import (
     CHATS,
     ChatFormat,
     chat_text,

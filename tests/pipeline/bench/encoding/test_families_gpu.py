@@ -7,8 +7,7 @@ import pytest
 import torch
 
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
-from pipeline.bench.encoding.published_sizes import PublishedSize
-from pipeline.bench.encoding.subjects import random_subject
+from pipeline.bench.encoding.subjects import PublishedSize, random_subject
 from pipeline.errors import ConfigError
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
 from tests.pipeline.bench.encoding.test_random_encoders import QWEN2_5, QWEN3

@@ -9,8 +9,14 @@ import torch
 from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.imaging.tiling import views
 from pipeline.bench.encoding.encoder_bench import BenchSettings, bench
-from pipeline.bench.encoding.published_sizes import SIZES, PublishedSize, published_size
-from pipeline.bench.encoding.subjects import EncoderSubject, load_encoder, random_subject
+from pipeline.bench.encoding.subjects import (
+    SIZES,
+    EncoderSubject,
+    PublishedSize,
+    load_encoder,
+    published_size,
+    random_subject,
+)
 from pipeline.errors import ConfigError
 from tests.encoders.graphs.eager_capture import Winning
 from tests.ocr.families.minicpm.tiny_minicpm import config_json
