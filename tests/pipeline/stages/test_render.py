@@ -282,18 +282,14 @@ def test_print_too_small_to_see_is_not_blank(tmp_path):
         show(tmp_path / "huge.pdf")
 
 
-@pytest.mark.parametrize("options", [{"render_mode": 3}, {"color": (1, 1, 1)}])
-def test_text_nobody_can_see_does_not_fill_a_blank_page(tmp_path, options):
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [("hidden", {"render_mode": 3}), ("hidden", {"color": (1, 1, 1)}), (".", {"fontsize": 6})],
+)
+def test_hidden_text_and_a_lone_stop_do_not_fill_a_blank_page(tmp_path, text, options):
+    """A stop as LaTeX's authors put onto a page that is to stay empty."""
     document = pymupdf.open()
-    document.new_page().insert_text((50, 50), "hidden", **options)
-    document.save(tmp_path / "blank.pdf")
-    assert show(tmp_path / "blank.pdf").blank
-
-
-def test_a_lone_stop_does_not_fill_a_blank_page(tmp_path):
-    """Covers marks such as LaTeX's authors put onto a page that is to stay empty."""
-    document = pymupdf.open()
-    document.new_page().insert_text((80, 90), ".", fontsize=6)
+    document.new_page().insert_text((80, 90), text, **options)
     document.save(tmp_path / "blank.pdf")
     assert show(tmp_path / "blank.pdf").blank
 

@@ -179,20 +179,14 @@ def test_a_picture_becomes_a_pdf_of_it(name: str, kind: Any) -> None:
     assert len(made) < 2.5 * len(data)
 
 
-def test_a_picture_that_lay_on_its_side_is_shown_upright() -> None:
+@pytest.mark.parametrize(("kind", "turn_deg"), [("PNG", 90), ("WEBP", 90), ("WEBP", 0)])
+def test_a_picture_that_lay_on_its_side_or_that_mupdf_cannot_read_is_shown(kind: Any, turn_deg: Any) -> None:
+    size_px = (600, 500) if turn_deg else (500, 600)
     picture = io.BytesIO()
-    Image.new("L", (600, 500), 255).save(picture, "PNG")
-    text, _ = a_page(600 * 72 / DPI, 500 * 72 / DPI, 90)
-    with pymupdf.open("pdf", searchable(picture.getvalue(), "PNG", [text])) as made:
+    Image.new("RGB", size_px, (200, 220, 240)).save(picture, kind, lossless=True)
+    text, _ = a_page(*(side * 72 / DPI for side in size_px), turn_deg)
+    with pymupdf.open("pdf", searchable(picture.getvalue(), kind, [text])) as made:
         assert made[0].rect.height > made[0].rect.width
-        assert sorted(made[0].get_text().split()) == sorted(WORDS)
-
-
-def test_a_picture_that_mupdf_cannot_read_is_read_by_pillow() -> None:
-    picture = io.BytesIO()
-    Image.new("RGB", (500, 600), (200, 220, 240)).save(picture, "WEBP", lossless=True)
-    text, _ = a_page(500 * 72 / DPI, 600 * 72 / DPI)
-    with pymupdf.open("pdf", searchable(picture.getvalue(), "WEBP", [text])) as made:
         assert sorted(made[0].get_text().split()) == sorted(WORDS)
 
 
