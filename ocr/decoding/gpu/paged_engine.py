@@ -283,8 +283,6 @@ class PagedEngine:
                     max_tokens=self._max_tokens,
                     kernels=self.settings.kernels,
                     graphs=self.settings.graphs,
-                    layers=self.settings.fused_layers,
-                    prompts=self.settings.prompts,
                 )
                 break
             except torch.OutOfMemoryError:

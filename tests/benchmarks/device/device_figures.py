@@ -14,7 +14,7 @@ With --quick tiny models show on any device that the program works, but for atte
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -26,7 +26,6 @@ from encoders.attention import plain
 from encoders.deepseek.deep_encoder import DeepEncoder, EncoderConfig
 from encoders.deepseek.sam import key_axes
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
-from ocr.decoding.gpu.forward.prefill import Prompts
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.model.deepseek_ocr import LanguageConfig
 from pipeline.bench.random_model import draw
@@ -44,7 +43,6 @@ from tests.encoders.attention.attention_cases import Case, random_case, random_p
 
 # Where there is no CUDA device, so that all code here is tried.
 _NO_RATES = Rates(matrix_flops_s=1e12, copy_bytes_s=1e11)
-_MODES: tuple[Prompts, ...] = get_args(Prompts)
 _ROOM = 64  # tokens that a page may still write
 _HEADS, _WINDOW = 12, 14
 Shape = tuple[int, int]  # views or pages of a batch, and the side of each
@@ -216,7 +214,7 @@ def steps(rig: Rig) -> Found:
 
 
 def prefill(rig: Rig) -> Found:
-    """Returns the time of prompts of several pages in one forward, by number of pages and mode, and its kernels."""
+    """Returns the time of prompts of several pages in one forward, by number of pages, and its kernels."""
     effort, shape = rig.effort, PoolShape.of(rig.text.language_model, rig.dtype)
     each = shape.blocks(effort.prompt)
     times: Found = {}
@@ -228,19 +226,16 @@ def prefill(rig: Rig) -> Found:
             pages, effort.prompt, effort.language.hidden_size, device=rig.device, dtype=rig.dtype
         )
         flops = pages * prefill_flops(effort.language, effort.prompt)
-        for mode in _MODES:
-            pool = BlockPool(shape, (2 + pages * each) * shape.block_bytes, rig.device)
-            device = DeviceSteps(
-                rig.text, pool, slots=pages, max_tokens=effort.prompt + _ROOM, graphs=False, prompts=mode
-            )
-            run = partial(device.prefill, prompts_NLD, blocks, rows)
-            with reported(f"{pages}, {mode}"):
-                ms = rig.clock.ms(run, 5, alone=True)
-                share = flops / ms * 1e3 / rig.rates.matrix_flops_s
-                times[f"{pages}, {mode}"] = {"ms_a_page": ms / pages, "share_of_matrix_rate": share}
-                kernels[f"{pages}, {mode}"] = rig.clock.kernels(run)
-            del device, pool, run
-            rig.clock.tidy()
+        pool = BlockPool(shape, (2 + pages * each) * shape.block_bytes, rig.device)
+        device = DeviceSteps(rig.text, pool, slots=pages, max_tokens=effort.prompt + _ROOM, graphs=False)
+        run = partial(device.prefill, prompts_NLD, blocks, rows)
+        with reported(str(pages)):
+            ms = rig.clock.ms(run, 5, alone=True)
+            share = flops / ms * 1e3 / rig.rates.matrix_flops_s
+            times[str(pages)] = {"ms_a_page": ms / pages, "share_of_matrix_rate": share}
+            kernels[str(pages)] = rig.clock.kernels(run)
+        del device, pool, run
+        rig.clock.tidy()
     return {"times": times, "kernels": kernels}
 
 

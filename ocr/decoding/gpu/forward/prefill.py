@@ -7,7 +7,7 @@ number format less often.
 Shapes: N prompts of L tokens, T = N * L, D width, E experts, K of them a token, P = T * K pairs of both.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,9 +23,6 @@ try:
 except ImportError:  # no Triton for this platform
     prefill_kernels = None  # type: ignore[assignment]
 
-# How prompts go through the model. transformers: its own layers. tiles: experts by our kernels, which read tokens in
-# place.
-Prompts = Literal["transformers", "tiles"]
 _TRIAL_PAIRS = (
     24,
     96,

@@ -18,7 +18,7 @@ from ocr.decoding.gpu.forward.block_pool import SCRATCH, BlockPool
 from ocr.decoding.gpu.forward.choices import choose_allowed, choose_into, upload, upload_all
 from ocr.decoding.gpu.forward.paged_attention import kernels_take
 from ocr.decoding.gpu.forward.pending import NUM_IN_FLIGHT, Landing, Moment, Pending, Prefilled
-from ocr.decoding.gpu.forward.prefill import Prompts, trial_tokens
+from ocr.decoding.gpu.forward.prefill import trial_tokens
 from ocr.decoding.gpu.forward.step_graphs import StepGraphs
 from ocr.decoding.gpu.forward.text_forward import TextForward
 
@@ -41,8 +41,7 @@ class DeviceSteps:
     Rows are slots: row r's next token is the one that the step before left on the device, unless the host overrides it.
     max_tokens: prompt and output of one page. kernels: whether Triton's run where they can. graphs: whether steps are
     captured, on CUDA only; None captures them in bf16 alone: in other formats the experts' weights are copied for every
-    row of a captured step. layers: whether layers run with fewer kernels where Triton runs
-    (ocr.decoding.gpu.forward.layers). prompts: how prompts go through them, where it does.
+    row of a captured step.
     current, previous: [S, V], the last two steps' logits in the number format of the model's head.
     max_blocks: of one page.
     """
@@ -56,8 +55,6 @@ class DeviceSteps:
         max_tokens: int,
         kernels: bool = True,
         graphs: bool | None = None,
-        layers: bool = True,
-        prompts: Prompts = "transformers",
     ) -> None:
         self._model = model
         self._language = model.language_model
@@ -68,9 +65,7 @@ class DeviceSteps:
         on_cuda = self.device.type == "cuda"
         self.fused = kernels and kernels_take(self.device, pool.shape.head_dim)
         self.graphs = self.fused and weight.dtype == torch.bfloat16 if graphs is None else graphs
-        self._forward = TextForward(
-            model, pool, fused=self.fused, captured=self.graphs, layers=layers, prompts=prompts
-        )
+        self._forward = TextForward(model, pool, fused=self.fused, captured=self.graphs)
         self.max_blocks = pool.shape.blocks(max_tokens)
         self.plan = np.zeros((slots, 1 + self.max_blocks), dtype=np.int32)
         shape = self.plan.shape
@@ -147,7 +142,7 @@ class DeviceSteps:
 
     def try_prompts(self) -> None:
         """Compiles the kernels of a prefill. Keys and values go to the scratch block; no row may be in use."""
-        if self._forward.prompts == "transformers":
+        if not self._forward.prefills:
             return
         weight = self._model.lm_head.weight
         for length in trial_tokens(self._language):

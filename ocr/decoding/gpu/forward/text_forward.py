@@ -13,33 +13,23 @@ from torch import Tensor, nn
 from ocr.decoding.gpu.forward.block_pool import BlockPool
 from ocr.decoding.gpu.forward.layers import MAX_PAIRS, fused_layers, num_experts
 from ocr.decoding.gpu.forward.paged_attention import PromptCache, StepCache, paged_forward
-from ocr.decoding.gpu.forward.prefill import Prompts, last_states, takes
+from ocr.decoding.gpu.forward.prefill import last_states, takes
 
 
 class TextForward:
     """The text model over a pool. fused: whether Triton's kernels run. captured: whether steps are captured.
 
-    layers: whether layers run with fewer kernels where Triton runs (ocr.decoding.gpu.forward.layers). prompts: how
-    prompts go through the layers, where it does.
+    Where kernels run, layers do with fewer of them (ocr.decoding.gpu.forward.layers). prefills: so do prompts
+    (ocr.decoding.gpu.forward.prefill), unless the model is one that this does not know.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        pool: BlockPool,
-        *,
-        fused: bool,
-        captured: bool,
-        layers: bool,
-        prompts: Prompts,
-    ) -> None:
+    def __init__(self, model: Any, pool: BlockPool, *, fused: bool, captured: bool) -> None:
         self._language: Any = model.language_model
         self._model = model
         self._pool = pool
         self._fused = fused
-        self._layers = layers
         self._num_experts = num_experts(self._language)
-        self.prompts: Prompts = prompts if fused and layers and takes(self._language) else "transformers"
+        self.prefills = fused and takes(self._language)
         weight = model.lm_head.weight
         # Grouped products of other number formats wait for the host, which a graph cannot.
         self._prompt_experts = "grouped_mm" if weight.device.type == "cuda" else None
@@ -51,7 +41,7 @@ class TextForward:
 
         Writes keys and values of all tokens into the blocks.
         """
-        if self.prompts != "transformers":
+        if self.prefills:
             return last_states(self._language, prompts_NLD, self._pool, blocks_NB)
         positions = torch.arange(prompts_NLD.shape[1], device=prompts_NLD.device)[None]
         return self._forward(prompts_NLD, positions, PromptCache(self._pool, blocks_NB), None)[:, -1]
@@ -60,7 +50,7 @@ class TextForward:
         """Returns the hidden states of a step, [S, D]."""
         embeds_S1D = self._language.get_input_embeddings()(ids_S[:, None])
         cache = StepCache(self._pool, plan_SP, fused=self._fused)
-        fuses = self._fused and self._layers and len(ids_S) * self._num_experts <= MAX_PAIRS
+        fuses = self._fused and len(ids_S) * self._num_experts <= MAX_PAIRS
         with fused_layers(self._language) if fuses else nullcontext():
             return self._forward(embeds_S1D, plan_SP[:, :1].long(), cache, cache)[:, -1]
 

@@ -8,7 +8,6 @@ import numpy.typing as npt
 from torch import Tensor
 
 from ocr.decoding.gpu.forward.pending import Pending
-from ocr.decoding.gpu.forward.prefill import Prompts
 from ocr.decoding.sequence.page_reading import PageReading
 
 
@@ -24,9 +23,7 @@ class EngineSettings:
     must be free before prompts are prefilled again, None for a sixteenth of them rounded up; a prefill of one page
     costs nearly as much as one of several. lag: steps launched before the host has checked the last one, 0 or 1; None
     is 1 on CUDA. kernels: whether Triton's run where they can; else PyTorch's operators do, and the cache holds one
-    page of max_tokens whatever kv_bytes and kv_share say. graphs: None captures steps on CUDA, in bf16. fused_layers:
-    steps of fewer kernels, where Triton runs; prompts then go through the model as prompts says
-    (ocr.decoding.gpu.forward.prefill).
+    page of max_tokens whatever kv_bytes and kv_share say. graphs: None captures steps on CUDA, in bf16.
     """
 
     slots: int = 256
@@ -39,8 +36,6 @@ class EngineSettings:
     lag: int | None = None
     kernels: bool = True
     graphs: bool | None = None
-    fused_layers: bool = True
-    prompts: Prompts = "tiles"
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import torch
 from transformers.models.unlimited_ocr.modeling_unlimited_ocr import UnlimitedOcrTextMoe
 
 from encoders.types import VisionTokens
-from ocr.decoding.gpu.forward import layers
+from ocr.decoding.gpu.forward import layers, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
 from ocr.decoding.gpu.forward.paged_attention import (
@@ -136,16 +136,17 @@ def test_fused_layers_equal_transformers(lengths: tuple[int, ...], dtype: torch.
         assert got.isfinite().all()
 
 
-@pytest.mark.parametrize("fused_layers", [False, True])
+@pytest.mark.parametrize("most_pairs", [0, layers.MAX_PAIRS], ids=["many rows", "few rows"])
 @pytest.mark.parametrize("graphs", [False, True])
 @pytest.mark.parametrize(("slots", "lag"), [(1, 1), (3, 0), (3, 1), (8, 1)])
-def test_equals_plain_decoding_in_fp32(slots: int, lag: int, graphs: bool, fused_layers: bool) -> None:
+def test_equals_plain_decoding_in_fp32(
+    slots: int, lag: int, graphs: bool, most_pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_forward, "MAX_PAIRS", most_pairs)
     reader, pages = reader_on(torch.float32), pages_on(torch.float32)
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
-    paged = PagedEngine(
-        reader, replace(SMALL, slots=slots, lag=lag, graphs=graphs, fused_layers=fused_layers)
-    )
+    paged = PagedEngine(reader, replace(SMALL, slots=slots, lag=lag, graphs=graphs))
     same(in_order(paged, items(reader, pages, limits)), expected)
     assert paged.stats.rewinds > 0
 

@@ -42,9 +42,7 @@ def counted_loops(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def prefilled(
-    reader: RandomReader, way: prefill.Prompts, pages: int, length: int
-) -> tuple[Tensor, BlockPool]:
+def prefilled(reader: RandomReader, kernels: bool, pages: int, length: int) -> tuple[Tensor, BlockPool]:
     """Logits after each prompt, and the cache, whose blocks are in no order and held something before."""
     shape = PoolShape.of(reader.language_model, torch.float32, 16)
     each = shape.blocks(length)
@@ -53,7 +51,7 @@ def prefilled(
         states.fill_(7.0)
     generator = torch.Generator().manual_seed(0)
     blocks = (1 + torch.randperm(pages * each, generator=generator)).view(pages, each).tolist()
-    device = DeviceSteps(reader, pool, slots=pages, max_tokens=64, graphs=False, prompts=way)
+    device = DeviceSteps(reader, pool, slots=pages, max_tokens=64, kernels=kernels, graphs=False)
     embeds = torch.randn(pages, length, 64, generator=generator)
     return device.prefill(embeds, blocks, list(range(pages))).logits_NV, pool
 
@@ -62,9 +60,9 @@ def prefilled(
 @pytest.mark.parametrize(("pages", "length"), [(1, 1), (2, 17)])
 def test_the_same_states_as_transformers(pages: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader = RandomReader()
-    expected, plain = prefilled(reader, "transformers", pages, length)
+    expected, plain = prefilled(reader, False, pages, length)
     monkeypatch.setattr(TextForward, "_forward", None)  # not asked any more
-    got, pool = prefilled(reader, "tiles", pages, length)
+    got, pool = prefilled(reader, True, pages, length)
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4)
     assert float(expected.std()) > 0.1
     for ours, theirs in zip((*pool.keys, *pool.values), (*plain.keys, *plain.values), strict=True):
@@ -148,7 +146,7 @@ def test_sums_and_norms() -> None:
 def test_the_engine_writes_what_it_wrote() -> None:
     reader = random_reader(eos_id=-1)
     limits = [replace(FREE, max_tokens=9)]
-    engine = PagedEngine(reader, replace(SMALL, slots=1, lag=1, graphs=False, prompts="tiles"))
+    engine = PagedEngine(reader, replace(SMALL, slots=1, lag=1, graphs=False))
     found = in_order(engine, items(reader, PAGES[3:4], limits))
     same(found, plain_texts(reader, PAGES[3:4], prompt=PROMPT, settings=limits))
 
@@ -167,9 +165,9 @@ def test_every_kernel_is_tried_before_pages_come(monkeypatch: pytest.MonkeyPatch
     reader = RandomReader()
     shape = PoolShape.of(reader.language_model, torch.float32, 16)
     pool = BlockPool(shape, 4 * shape.block_bytes, torch.device("cpu"))
-    for way in ("transformers", "tiles"):
-        DeviceSteps(reader, pool, slots=1, max_tokens=64, graphs=False, prompts=way).try_prompts()
-        assert bool(lengths) == (way == "tiles")
+    for kernels in (False, True):
+        DeviceSteps(reader, pool, slots=1, max_tokens=64, kernels=kernels, graphs=False).try_prompts()
+        assert bool(lengths) == kernels
 
     def tiles(tokens: int) -> TilesConfig:
         return prefill_experts.tiles_config(tokens * 2 / 6, torch.bfloat16, 228 << 10)

@@ -55,7 +55,7 @@ def test_experts_of_the_published_size(tokens: int) -> None:
 @pytest.mark.parametrize(("pages", "length"), [(1, 1), (3, 64), (5, 77)])
 def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.dtype) -> None:
     found = []
-    for way in ("transformers", "tiles"):
+    for kernels in (False, True):
         reader = reader_on(dtype)
         shape = PoolShape.of(reader.model.language_model, dtype, 16)
         count = shape.blocks(length)
@@ -66,7 +66,9 @@ def test_the_same_states_as_transformers(pages: int, length: int, dtype: torch.d
                 .view(pages, count)
                 .tolist()
             )
-            steps = DeviceSteps(reader.model, pool, slots=pages, max_tokens=128, graphs=False, prompts=way)
+            steps = DeviceSteps(
+                reader.model, pool, slots=pages, max_tokens=128, kernels=kernels, graphs=False
+            )
             embeds = torch.randn(
                 pages, length, 64, device=CUDA, generator=torch.Generator(CUDA).manual_seed(0)
             )
@@ -91,21 +93,5 @@ def test_the_engine_equals_plain_decoding_in_fp32(slots: int, graphs: bool) -> N
     limits = [replace(FREE, max_tokens=count) for count in (120, 60, 90, 33, 120, 70, 50, 100)]
     expected = plain_texts(reader, pages, prompt=PROMPT, settings=limits)
     engine = PagedEngine(reader, replace(SMALL, slots=slots, graphs=graphs))
-    assert engine._steps._forward.prompts == "tiles"
+    assert engine._steps._forward.prefills
     same(in_order(engine, items(reader, pages, limits)), expected)
-
-
-def test_nothing_waits_for_the_device() -> None:
-    reader = reader_on(torch.bfloat16)
-    shape = PoolShape.of(reader.model.language_model, torch.bfloat16, 16)
-    with torch.inference_mode():
-        pool = BlockPool(shape, 64 * shape.block_bytes, CUDA)
-        steps = DeviceSteps(reader.model, pool, slots=4, max_tokens=64, prompts="tiles")
-        embeds = torch.randn(2, 20, 64, device=CUDA).bfloat16()
-        steps.prefill(embeds, [[1, 2], [3, 4]], [0, 1]).pending.rows()
-        torch.cuda.set_sync_debug_mode("error")
-        try:
-            done = steps.prefill(embeds, [[1, 2], [3, 4]], [0, 1])
-        finally:
-            torch.cuda.set_sync_debug_mode("default")
-        assert len(done.pending.rows()) == 2
