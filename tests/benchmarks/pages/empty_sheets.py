@@ -107,16 +107,8 @@ def coloured(dpi: float, rng: Rng) -> Image.Image:
 
 
 KINDS: tuple[Callable[[float, Rng], Image.Image], ...] = (
-    black_edges,
-    skewed_edges,
-    grey_edges,
-    punched,
-    four_holes,
-    stapled,
-    streaked,
-    copied,
-    coloured,
-)
+    black_edges, skewed_edges, grey_edges, punched, four_holes, stapled, streaked, copied, coloured,
+)  # fmt: skip
 
 
 def sheets(dpi: float, seed: int, only: str | None = None) -> dict[str, UInt8Array]:

@@ -3,12 +3,14 @@
 python -m tests.benchmarks.quality.structure measure CORPUS --pages 80
 python -m tests.benchmarks.quality.structure order DIR --sets composed,digital,scans
 python -m tests.benchmarks.quality.structure tables CORPUS --pages 80
+python -m tests.benchmarks.quality.structure level --pages 40
 
 measure: on composed pages, whose lines are moved, torn, joined and lost as by a finder. CORPUS: a folder that
 ocr.training.corpus made. order: the share of characters that is otherwise than the truth, punctuation folded, on the
 sets in DIR that `quality build-unseen` writes, whose lines the line reader reads once and DIR/lines keeps. tables: how
-like those of composed pages are, drawn at 100 to 200 dpi and read by the line reader, to the true ones. --network: what
-a training wrote, in place of what ships.
+like those of composed pages are, drawn at 100 to 200 dpi and read by the line reader, to the true ones. level: what is
+moved on menus, price lists, labels, cards and sheets in two languages, by level_pages, lines noised as in training.
+--network: what a training wrote, in place of what ships.
 """
 
 import argparse
@@ -40,10 +42,11 @@ from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet
 from ocr.training.structure.composed_lines import line_pages, line_source
-from ocr.training.structure.moved_lines import decoded
+from ocr.training.structure.moved_lines import decoded, num_moved
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import tokens_of
 from ocr.training.structure.true_lines import TrueLine, true_lines
+from tests.benchmarks.quality.level_pages import level_pages
 from tests.benchmarks.quality.readings.engines import Reading
 from tests.benchmarks.quality.scoring.scores import score
 from tests.benchmarks.quality.scoring.structure_scores import Scores
@@ -61,6 +64,8 @@ def main(given: Sequence[str] | None = None) -> int:
         print(*table_figures(line_source(args.folder, "valid"), args.pages, args.kept), sep="\n")
     elif args.command == "order":
         print(*order_lines(args.folder, args.sets.split(","), network), sep="\n")
+    elif args.command == "level":
+        print(*level_figures(args.pages, network), sep="\n")
     else:
         print(*report(lined_pages(line_source(args.folder, "valid")), network, args.pages), sep="\n")
     return 0
@@ -84,6 +89,15 @@ def lined_pages(source: PageSource) -> Iterator[LinePage]:
     """Yields pages of lines as a finder finds them, always the same ones."""
     for seed in range(_SEED, 10 * _SEED):
         yield from line_pages(random.Random(seed), source)
+
+
+def level_figures(count: int, network: StructureNetwork) -> Iterator[str]:
+    """Yields for each kind of page: the share of characters that is moved, and of how many pages over a twentieth."""
+    for kind, pages in groupby(level_pages(count), key=lambda page: page.genre):
+        whole = [(page, num_moved(page, decoded(page, *network.logits(tokens_of(page))))) for page in pages]
+        share = sum(moved for _, moved in whole) / sum(page.num_characters for page, _ in whole)
+        much = sum(moved > 0.05 * page.num_characters for page, moved in whole)
+        yield f"{kind:10} {len(whole):4} pages {share:8.2%} moved, {much} pages over 5%"
 
 
 def order_lines(folder: Path, sets: Iterable[str], network: StructureNetwork) -> Iterator[str]:
@@ -116,12 +130,8 @@ def table_figures(source: PageSource, count: int, kept: Path | None = None) -> I
     for number, (genre, sheet, true) in zip(range(count), sheets_with_tables(source), strict=False):
         read = tables_in(page_text(*_seen(sheet, kept and kept / f"{number}.pickle")).markdown)
         alike = best_likenesses(true, read)
-        figures = (
-            len(true),
-            sum(alike),
-            sum(share > _GOOD for share in alike),
-            len(read) - np.count_nonzero(alike),
-        )
+        good, more = sum(share > _GOOD for share in alike), len(read) - np.count_nonzero(alike)
+        figures = len(true), sum(alike), good, more
         for group in (genre, "all"):
             counts[group] = [a + b for a, b in zip(counts[group], figures, strict=True)]
     for group, (number, likeness, good, more) in sorted(counts.items()):
@@ -172,13 +182,8 @@ def _seen(sheet: Sheet, kept: Path | None) -> tuple[Any, ...]:
     grey = sheet.grey(scale)
     darkness, ink = darkness_of(grey), PageInk.of(grey)
     reader = _reader()
-    seen = (
-        lines_of_text(reader.read(darkness, reader.find(darkness))),
-        (),
-        ink.rules,
-        ink.uprights,
-        grey.shape[::-1],
-    )
+    lines = lines_of_text(reader.read(darkness, reader.find(darkness)))
+    seen = lines, (), ink.rules, ink.uprights, grey.shape[::-1]
     if kept:
         kept.parent.mkdir(exist_ok=True, parents=True)
         kept.write_bytes(pickle.dumps(seen))
@@ -218,8 +223,11 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     tabling = commands.add_parser("tables", help="print how like tables are to the true ones")
     tabling.add_argument("--pages", type=int, default=80)
     tabling.add_argument("--kept", type=Path, help="where what was read of each page is kept")
+    level = commands.add_parser("level", help="print how much is moved on menus, labels and the like")
+    level.add_argument("--pages", type=int, default=40)
     for command in (measuring, ordering, tabling):
         command.add_argument("folder", type=Path)
+    for command in (measuring, ordering, tabling, level):
         command.add_argument("--network", type=Path, help="what ocr.training.structure.train wrote")
     return parser.parse_args(given)
 

@@ -9,6 +9,7 @@ from PIL import Image, ImageDraw, ImageFont
 from ocr.line_reader.structure_network import shipped
 from ocr.training.structure.composed_lines import line_source
 from ocr.training.structure.true_lines import Place, TrueLine
+from tests.benchmarks.quality.level_pages import KINDS, level_pages
 from tests.benchmarks.quality.scoring.table_scores import TableCell
 from tests.benchmarks.quality.structure import lined_pages, main, report, table_figures, true_tables
 from tests.ocr.training.sources import make_corpus
@@ -30,6 +31,13 @@ def test_tables_are_told_by_genre_and_pages_are_read_once(tmp_path: Path) -> Non
     assert all(" alike, " in line and " over 0.9, " in line for line in told)
     assert len(list((tmp_path / "kept").iterdir())) == 2
     assert list(table_figures(source, 2, tmp_path / "kept")) == told
+
+
+def test_level_pages_are_told_by_kind_and_have_several_blocks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["level", "--pages", "2"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in told] == [[kind.__name__, "2"] for kind in KINDS]
+    assert all(len({line.place.block for line in page.lines}) > 1 for page in level_pages(1))
 
 
 def test_a_true_table_has_its_spans_and_its_empty_cells() -> None:

@@ -16,15 +16,9 @@ GOOD = "good-"
 _NUM_GOOD = 8
 # Inputs that take a second or more to make or refuse; the short form leaves them out.
 _SLOW = (
-    "bomb",
-    "60000-whole",
-    "under-the-limit",
-    "tree-deep",
-    "frames-2000",
-    "100000",
-    "scans-many",
+    "bomb", "60000-whole", "under-the-limit", "tree-deep", "frames-2000", "100000", "scans-many",
     "reference-chain",
-)
+)  # fmt: skip
 NAMES = (
     b"line\nbreak.pdf", b"tab\tand return\r.pdf", b"\x1b[31mred\x1b]0;title\x07.pdf", b"-rf.pdf", b"--help.pdf",
     b" spaces at both ends .pdf ", b"two  spaces.pdf", b"quote'\"`.pdf", b"$(touch pwned);touch pwned.pdf",

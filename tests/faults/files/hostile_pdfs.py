@@ -256,14 +256,9 @@ def _fonts_and_images() -> Bytes:
     )
     garbage = random.Random(6).randbytes(5_000)
     filters = (
-        "DCTDecode",
-        "JPXDecode",
-        "JBIG2Decode",
-        "CCITTFaxDecode",
-        "LZWDecode",
-        "RunLengthDecode",
+        "DCTDecode", "JPXDecode", "JBIG2Decode", "CCITTFaxDecode", "LZWDecode", "RunLengthDecode",
         "ASCII85Decode",
-    )
+    )  # fmt: skip
     spaces = {
         "itself": b"6 0 R", "indexed": b"[/Indexed /DeviceRGB 99999 (x)]", "icc": b"[/ICCBased 4 0 R]",
         "device-n": b"[/DeviceN [" + b"/c " * 5_000 + b"] /DeviceRGB 4 0 R]",

@@ -9,18 +9,8 @@ from PIL import Image, ImageDraw
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 _WORDS = (
-    "night",
-    "page",
-    "paper",
-    "river",
-    "copper",
-    "answer",
-    "window",
-    "letter",
-    "morning",
-    "garden",
-    "harbour",
-)
+    "night", "page", "paper", "river", "copper", "answer", "window", "letter", "morning", "garden", "harbour",
+)  # fmt: skip
 _PAGES_PER_PDF = 8
 
 

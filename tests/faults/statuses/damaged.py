@@ -288,14 +288,8 @@ def _png(share: float) -> bytes:
 def _interlaced(share: float) -> bytes:
     pixels = np.asarray(scan())
     passes = (
-        (0, 0, 8, 8),
-        (4, 0, 8, 8),
-        (0, 4, 4, 8),
-        (2, 0, 4, 4),
-        (0, 2, 2, 4),
-        (1, 0, 2, 2),
-        (0, 1, 1, 2),
-    )
+        (0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2),
+    )  # fmt: skip
     rows = b"".join(
         b"\0" + row.tobytes() for left, top, right, down in passes for row in pixels[top::down, left::right]
     )

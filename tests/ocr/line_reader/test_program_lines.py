@@ -11,15 +11,10 @@ from ocr.line_reader.program_lines import character_px
 from tests.ocr.line_reader.printed import printed, shipped
 
 PROGRAM = [
-    "def moored(boats):",
-    '    for boat in boats["north"]:',
-    "        if not boat.is_home:",
-    "            continue",
-    "        yield boat, boat.berth[0]",
-    "",
-    "count = len(set(moored(BOATS)))",
+    "def moored(boats):", '    for boat in boats["north"]:', "        if not boat.is_home:",
+    "            continue", "        yield boat, boat.berth[0]", "", "count = len(set(moored(BOATS)))",
     'print("at home:", count)',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("font", "size"), [("cour", 11), ("cour", 8), ("cobo", 10)])

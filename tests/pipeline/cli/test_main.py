@@ -26,13 +26,8 @@ ROOT = Path(__file__).parents[3]
 SETS = [argument for text in READS_TEXT for argument in ("--set", text)]
 # What transformers' modeling code would bring along, seconds of a start.
 OF_TRANSFORMERS = {
-    "transformers",
-    "sympy",
-    "torch._dynamo",
-    "torch._inductor",
-    "torch.distributed.tensor",
-    "torchvision",
-}
+    "transformers", "sympy", "torch._dynamo", "torch._inductor", "torch.distributed.tensor", "torchvision",
+}  # fmt: skip
 # What only workers need to look into files and to draw pages: a third of a second of a start.
 OF_WORKERS = {
     "pymupdf",
@@ -41,17 +36,8 @@ OF_WORKERS = {
     "pipeline.stages.render",
 }
 HEAVY = {
-    "torch",
-    "transformers",
-    "pymupdf",
-    "numpy",
-    "pydantic",
-    "yaml",
-    "tqdm",
-    "sqlite_utils",
-    "PIL",
-    "pebble",
-}
+    "torch", "transformers", "pymupdf", "numpy", "pydantic", "yaml", "tqdm", "sqlite_utils", "PIL", "pebble",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["reader=page", "ladder.rungs=[{name: x, model: small}]"])
@@ -96,13 +82,9 @@ def database(reader: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "pipeline.cli", *arguments],
-        cwd=ROOT,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+        [sys.executable, "-m", "pipeline.cli", *arguments], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
 
 
 def imported_by(code: str) -> set[str]:

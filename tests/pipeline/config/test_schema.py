@@ -46,50 +46,20 @@ def test_lines_are_read_where_the_model_has_a_line_reader(tmp_path: Path) -> Non
 
 
 TEXT_KEYS = {
-    "text_layer=fallback",
-    "text_layer=prefer",
-    "text_layer=ignore",
-    "text_layer=compare",
-    "render.dpi=200",
-    "tile.mode=base",
-    "tile.max_tiles=9",
-    "decode.prompt='<image> read'",
-    "decode.max_tokens=4000",
-    "decode.pdf.size=3",
-    "decode.image.window=3",
-    "decode.loop.tokens=99",
-    "ladder.below=0.4",
+    "text_layer=fallback", "text_layer=prefer", "text_layer=ignore", "text_layer=compare", "render.dpi=200",
+    "tile.mode=base", "tile.max_tiles=9", "decode.prompt='<image> read'", "decode.max_tokens=4000",
+    "decode.pdf.size=3", "decode.image.window=3", "decode.loop.tokens=99", "ladder.below=0.4",
     "ladder.rungs=[]",
-}
+}  # fmt: skip
 OTHER_KEYS = {
-    "device=cpu",
-    "dtype=bfloat16",
-    "encoder.graphs=off",
-    "encoder.budgets=auto",
-    "encoder.max_items=3",
-    "encoder.dtype=bfloat16",
-    "encoder.memory_limit=8GiB",
-    "threads=1",
-    "model=another-path-to-the-same-weights",
-    "ingest.paths=[a]",
-    "ingest.pages='1'",
-    "render.workers=3",
-    "render.page_timeout_s=3.0",
-    "render.worker_memory_mb=512",
-    "ingest.password_env=NAME",
-    "ingest.password_file=file",
-    "run.log_file=run.log",
-    "run.log_max_mb=1",
-    "run.summary_file=run.json",
-    "run.time_limit_s=9.0",
-    "decode.batch_size=3",
-    "store.database=other.db",
-    "store.low_confidence=0.5",
-    "store.doubtful_below=0.1",
-    "run.force=true",
-    "run.retry_failed=true",
-    "run.inflight_mb=99",
-}
+    "device=cpu", "dtype=bfloat16", "encoder.graphs=off", "encoder.budgets=auto", "encoder.max_items=3",
+    "encoder.dtype=bfloat16", "encoder.memory_limit=8GiB", "threads=1",
+    "model=another-path-to-the-same-weights", "ingest.paths=[a]", "ingest.pages='1'", "render.workers=3",
+    "render.page_timeout_s=3.0", "render.worker_memory_mb=512", "ingest.password_env=NAME",
+    "ingest.password_file=file", "run.log_file=run.log", "run.log_max_mb=1", "run.summary_file=run.json",
+    "run.time_limit_s=9.0", "decode.batch_size=3", "store.database=other.db", "store.low_confidence=0.5",
+    "store.doubtful_below=0.1", "run.force=true", "run.retry_failed=true", "run.inflight_mb=99",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", sorted(TEXT_KEYS))

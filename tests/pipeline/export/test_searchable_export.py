@@ -139,13 +139,9 @@ def test_names_in_any_encoding_are_read_found_again_and_exported(
     folder, database = tmp_path / "in", str(tmp_path / "odd.db")
     folder.mkdir()
     names = [
-        "caf\udce9.pdf",
-        "caf\\udce9.pdf",
-        "\udc83^.pdf",
-        "m" * 251 + ".pdf",
-        "\udce9" * 251 + ".pdf",
+        "caf\udce9.pdf", "caf\\udce9.pdf", "\udc83^.pdf", "m" * 251 + ".pdf", "\udce9" * 251 + ".pdf",
         "z.pdf",
-    ]
+    ]  # fmt: skip
     for name in names:
         with pymupdf.open() as document:
             page = document.new_page()

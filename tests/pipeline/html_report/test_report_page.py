@@ -253,13 +253,8 @@ def test_the_command_draws_what_is_there(tmp_path: Path) -> None:
 def test_small_words() -> None:
     durations = [1e-6, 0.00123, 0.5, 1.5, 275.3, 7200]
     assert [seconds(value) for value in durations] == [
-        "1 µs",
-        "1.23 ms",
-        "500 ms",
-        "1.5 s",
-        "275 s",
-        "2 h 00 min",
-    ]
+        "1 µs", "1.23 ms", "500 ms", "1.5 s", "275 s", "2 h 00 min",
+    ]  # fmt: skip
     assert code("set `a<b` & go") == "set <code>a&lt;b</code> &amp; go"
     assert [clock(value) for value in (0, 65.2, 3600, 36061)] == ["0:00", "1:05", "1:00:00", "10:01:01"]
 

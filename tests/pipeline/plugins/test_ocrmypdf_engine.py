@@ -24,16 +24,9 @@ SAMPLES = ROOT / "tests" / "samples"
 
 def page(text: str, *words: Word) -> PageText:
     return PageText(
-        path="a.png",
-        number=2,
-        status="ok",
-        text=text,
-        markdown="",
-        words=words,
-        width_px=90,
-        height_px=40,
+        path="a.png", number=2, status="ok", text=text, markdown="", words=words, width_px=90, height_px=40,
         dpi=72,
-    )
+    )  # fmt: skip
 
 
 def test_words_without_a_place_join_the_one_beside_them() -> None:

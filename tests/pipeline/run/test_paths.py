@@ -127,14 +127,8 @@ def test_a_share_that_is_gone_is_said_also_quietly_and_every_night(
         assert summary.empty_paths == [(str(batch.docs), 2)]
         assert f"{batch.docs}: nothing to read is left of 2 files" in "\n".join(summary.lines())
     command = [
-        "run",
-        str(batch.docs),
-        "--db",
-        batch.config.store.database,
-        "--model",
-        batch.config.model,
-        "--quiet",
-    ]
+        "run", str(batch.docs), "--db", batch.config.store.database, "--model", batch.config.model, "--quiet",
+    ]  # fmt: skip
     assert main(command) == ExitCode.INCOMPLETE
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -82,13 +82,9 @@ def config_of(
     model: Path, docs: Path, database: str, prompt: str | None = "<image>Read", **more: Any
 ) -> Config:
     off = [
-        "text_layer=ignore",
-        "ladder.rungs=[]",
-        "decode.loop.tokens=0",
-        "device=cpu",
-        "threads=1",
+        "text_layer=ignore", "ladder.rungs=[]", "decode.loop.tokens=0", "device=cpu", "threads=1",
         "words=off",
-    ]
+    ]  # fmt: skip
     values = {
         "ingest": {"paths": [str(docs)]},
         "store": {"database": database, "doubtful_below": 0.0},

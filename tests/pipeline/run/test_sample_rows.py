@@ -22,16 +22,8 @@ from tests.pipeline.runs import rows
 SAMPLES = Path(__file__).parents[2] / "samples"
 STORED = Path(__file__).with_name("sample_rows.json")
 _COLUMNS = (
-    "status",
-    "error",
-    "source",
-    "rung",
-    "rotation_deg",
-    "layer_agreement",
-    "script",
-    "doubt",
-    "superseded",
-)
+    "status", "error", "source", "rung", "rotation_deg", "layer_agreement", "script", "doubt", "superseded",
+)  # fmt: skip
 _SIZE = ("width_px", "height_px", "dpi")
 WHOLE, TWO = "read whole", "two workers"  # by a tiny page model that reads the same from every page
 # name -> files, and options.

@@ -10,15 +10,8 @@ from tests.pipeline.viewer.conftest import PORT, make_client, opened
 from tests.pipeline.viewer.shelf import Shelf
 
 ROUTES = [
-    "/",
-    "/document/1",
-    "/pages",
-    "/search?q=a",
-    "/look",
-    "/page/1",
-    "/page/1/image",
-    "/static/viewer.js",
-]
+    "/", "/document/1", "/pages", "/search?q=a", "/look", "/page/1", "/page/1/image", "/static/viewer.js",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("route", [*ROUTES, "/nothing"])

@@ -139,13 +139,9 @@ def test_a_page_is_placed_where_its_content_is(store: Store, path: Path) -> None
     with open_for_reading(str(path)) as db:
         found = run_pages.places(db, ids.values())
     place = {
-        "page_id": ids[SHA_A],
-        "path": "a.pdf",
-        "sha256": SHA_A,
-        "kind": "pdf",
-        "page_index": 2,
+        "page_id": ids[SHA_A], "path": "a.pdf", "sha256": SHA_A, "kind": "pdf", "page_index": 2,
         "state": "there",
-    }
+    }  # fmt: skip
     assert found[ids[SHA_A]] == place
     assert (found[ids[SHA_B]]["path"], found[ids[SHA_B]]["state"]) == ("/gone/c.pdf", "missing")
     assert (found[ids["d" * 64]]["path"], found[ids["d" * 64]]["state"]) == ("d.pdf", "superseded")

@@ -71,13 +71,8 @@ CASES: list[tuple[Any, str, dict[str, int]]] = [
     (prefill_kernels.down_tiles, "bf16 bf16 int bf16", {**SMALL, "BLOCK_N": 128}),
 ]  # fmt: skip
 TYPES = {
-    "bf16": "*bf16",
-    "float": "*fp32",
-    "int": "*i32",
-    "long": "*i64",
-    "i": "i32",
-    "f": "fp32",
-}
+    "bf16": "*bf16", "float": "*fp32", "int": "*i32", "long": "*i64", "i": "i32", "f": "fp32",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", range(len(CASES)))

@@ -99,13 +99,8 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
     assert {result.status for result in results} == {"ok"}
     assert {result.parsed.text for result in results if result.parsed} == {TEXT}
     assert {timing.stage for timing in results[0].timings} == {
-        "render",
-        "encode_global",
-        "encode_local",
-        "decode_prefill",
-        "decode_generate",
-        "place",
-    }
+        "render", "encode_global", "encode_local", "decode_prefill", "decode_generate", "place",
+    }  # fmt: skip
     assert alive(model) == []
     num_tokens, num_steps = model.decoded()
     assert num_tokens == 5 * len(TEXT.split())

@@ -25,15 +25,9 @@ from storage.types import PageError
 
 PAGE = Page(path="a.pdf", sha256="0" * 64, kind="pdf", page_index=0)
 RENDERED = RenderedPage(
-    page=PAGE,
-    views=PageViews(),
-    width_px=3,
-    height_px=2,
-    dpi=None,
-    blank=False,
-    seconds={"render": float(np.float64(0.5))},
-    grey=np.arange(6, dtype=np.uint8).reshape(2, 3),
-)
+    page=PAGE, views=PageViews(), width_px=3, height_px=2, dpi=None, blank=False,
+    seconds={"render": float(np.float64(0.5))}, grey=np.arange(6, dtype=np.uint8).reshape(2, 3),
+)  # fmt: skip
 
 
 class Calls:

@@ -152,13 +152,8 @@ def test_an_indent_or_a_short_last_line_parts_paragraphs() -> None:
 
     def draw(page: Any) -> None:
         lines = [
-            (62, full[2:]),
-            (50, full),
-            (50, "until noon."),
-            (62, full[2:]),
-            (50, full),
-            (50, "or later."),
-        ]
+            (62, full[2:]), (50, full), (50, "until noon."), (62, full[2:]), (50, full), (50, "or later."),
+        ]  # fmt: skip
         for number, (x, line) in enumerate(lines):
             page.insert_text((x, 60 + 13 * number), line, fontsize=11)
         for number, line in enumerate([full, full, "until noon.", full, full]):

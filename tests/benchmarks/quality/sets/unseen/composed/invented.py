@@ -8,19 +8,9 @@ import yaml
 
 _TABLE = Path(__file__).with_name("words.yaml")
 _MONTHS = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-]
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+    "November", "December",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +61,10 @@ class Invented:
 
     def sentence(self) -> str:
         return self.one("sentence").format(
-            topic=self.one("topic"),
-            code=self.code(),
-            money=self.money(),
-            date=self.date(),
-            name=self.name(),
-            phone=self.phone(),
-            company=self.company(),
-            number=self.rng.randint(12, 960),
+            topic=self.one("topic"), code=self.code(), money=self.money(), date=self.date(), name=self.name(),
+            phone=self.phone(), company=self.company(), number=self.rng.randint(12, 960),
             month=self.rng.choice(_MONTHS),
-        )
+        )  # fmt: skip
 
     def paragraph(self, count: int) -> str:
         return " ".join(dict.fromkeys(self.sentence() for _ in range(count)))
