@@ -16,11 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults.deaths.kill import ORPHANS_S, Killing, arguments_of, end, parser
-from tests.faults.rig import corpus, tables
+from tests.faults.deaths.kill import ORPHANS_S, Killing, arguments_of, parser
+from tests.faults.rig import corpus
 from tests.faults.rig.launcher import Running, Starter, living
-
-_KINDS = {"main": 2, "worker": 4, "machine": 2}
 
 
 class ClusterKilling(Killing):
@@ -29,6 +27,7 @@ class ClusterKilling(Killing):
     def __init__(self, *args: Any, workers: Sequence[str], cluster: Any = None) -> None:
         super().__init__(*args)
         self._workers, self._cluster = list(workers), cluster
+        self.kinds = {"main": 2, "worker": 4} | ({} if cluster is None else {"machine": 2})
         self._plain = self._arguments
 
     def _start(self, database: Path) -> Running:
@@ -40,42 +39,24 @@ class ClusterKilling(Killing):
         # Several workers are quicker than the uninterrupted run of one process, and what is over cannot be killed.
         return running.wait(self._chance.uniform(0, self.report.uninterrupted_s / 2))
 
-    def _kill(self, running: Running, database: Path) -> bool:
-        kinds = [kind for kind in _KINDS if kind != "machine" or self._cluster is not None]
-        kind = self._chance.choices(kinds, [_KINDS[name] for name in kinds])[0]
-        workers = self._workers_of(running)
-        if kind == "worker" and not workers:
-            kind = "main"
-        finished = tables.num_finished(database)
-        self.report.kills[kind] += 1
-        self.report.finished_at_kill.append(finished)
-        before = len(self.report.faults)
-        if kind == "worker":
-            end(self._chance.choice(workers))
-        elif kind == "machine":
+    def _end(self, kind: str, running: Running, workers: Sequence[int]) -> bool:
+        if kind == "machine":
             assert self._cluster is not None
             machine = self._chance.choice(sorted(self._cluster.worker_nodes, key=str))
             self._cluster.remove_node(machine, allow_graceful=False)
             add_machine(self._cluster)
-        else:
-            running.kill()
-            running.wait(ORPHANS_S)
-            self._check_killed(running)
+            return False
+        is_over = super()._end(kind, running, workers)
+        if is_over:
             self._check_workers_end(workers)
-        self._check_database(database, finished, running_still=kind != "main")
-        self.report.num_equal += len(self.report.faults) == before
-        return kind == "main"
+        return is_over
 
     def _workers_of(self, running: Running) -> list[int]:
         """Returns the processes of a run's workers, the first of each."""
         if self._cluster is not None:
             return [process.pid for process in living() if process.command.startswith("ray::_Worker")]
-        return [
-            process.pid
-            for process in living()
-            if (process.parent, process.session) == (running.pid, process.pid)
-            and "multiprocessing.spawn" in process.command
-        ]
+        own = {process.pid for process in running.processes()}  # with the process that workers are forks of
+        return [its.pid for its in living() if its.pid == its.session and its.parent in own]
 
     def _check_workers_end(self, workers: Sequence[int]) -> None:
         end = time.monotonic() + ORPHANS_S

@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -40,7 +40,6 @@ HANG_S = 900.0
 # of a first reading. Kills from outside may well meet one page that often: the last one is alone, and is read last.
 _NEVER_GIVEN_UP = f"store.attempt_limit={10**6}"
 _ENDED = (0, 3)
-_KINDS = {"main": 5, "group": 3, "worker": 2}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +82,9 @@ class Report:
 
 
 class Killing:
-    """The experiment. arguments: of `ocrbatch`, without the database."""
+    """The experiment. arguments: of `ocrbatch`, without the database. kinds: what is killed, and how often of all."""
+
+    kinds: Mapping[str, int] = {"main": 5, "group": 3, "worker": 2}
 
     def __init__(
         self, starter: Starter, folder: Path, documents: Path, arguments: Sequence[str], seed: int
@@ -148,23 +149,32 @@ class Killing:
 
     def _kill(self, running: Running, database: Path) -> bool:
         """Kills something, and checks the rest; returns whether that ended the run."""
-        kind = self._chance.choices(list(_KINDS), list(_KINDS.values()))[0]
-        workers = [process.pid for process in running.processes() if process.is_worker]
+        kind = self._chance.choices(list(self.kinds), list(self.kinds.values()))[0]
+        workers = self._workers_of(running)
         if kind == "worker" and not workers:
             kind = "main"
         finished = tables.num_finished(database)
         self.report.kills[kind] += 1
         self.report.finished_at_kill.append(finished)
         before = len(self.report.faults)
+        is_over = self._end(kind, running, workers)
+        self._check_database(database, finished, running_still=not is_over)
+        self.report.num_equal += len(self.report.faults) == before
+        return is_over
+
+    def _workers_of(self, running: Running) -> list[int]:
+        """Returns the processes that may be killed as workers."""
+        return [process.pid for process in running.processes() if process.is_worker]
+
+    def _end(self, kind: str, running: Running, workers: Sequence[int]) -> bool:
+        """Kills something of a kind, and checks what it leaves; returns whether that ended the run."""
         if kind == "worker":
             end(self._chance.choice(workers))
-        else:
-            running.kill(group=kind == "group")
-            running.wait(ORPHANS_S)
-            self._check_killed(running)
-        self._check_database(database, finished, running_still=kind == "worker")
-        self.report.num_equal += len(self.report.faults) == before
-        return kind != "worker"
+            return False
+        running.kill(group=kind == "group")
+        running.wait(ORPHANS_S)
+        self._check_killed(running)
+        return True
 
     def _check_killed(self, running: Running) -> None:
         if running.exit_code not in (-9, *_ENDED):
