@@ -33,29 +33,23 @@ def line_image(darkness: Floats, line: TextLine) -> Floats:
     width = math.ceil((line.right - line.left + 2 * _BESIDE * line.size) / step)
     x = left + step * (np.arange(width) + 0.5)
     y = np.interp(x, np.arange(line.left, line.right) + 0.5, _smoothed(line))
-    rows = y[None] - ABOVE * line.size + step * (np.arange(HEIGHT_PX)[:, None] + 0.5)
-    halvings = min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
-    x0, y0, window = _window(darkness, x, rows, 1 << halvings)
-    rows -= y0
-    rows /= 1 << halvings
-    return _sampled(window, (x - x0) / (1 << halvings), rows)
+    rows = step * (np.arange(HEIGHT_PX) + 0.5) - ABOVE * line.size
+    factor = 1 << min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
+    x0, y0, window = _window(darkness, (x[0], x[-1]), (y.min() + rows[0], y.max() + rows[-1]), factor)
+    return _sampled(window, (x - x0) / factor, (y - y0) / factor, rows / factor)
 
 
-def _sampled(window: Floats, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> Floats:
-    """Returns what is at columns x [W] and rows y [H, W], bilinear; beyond the edge it is as at the edge.
-
-    y is overwritten.
-    """
+def _sampled(window: Floats, x: npt.NDArray[Any], y: npt.NDArray[Any], rows: npt.NDArray[Any]) -> Floats:
+    """Returns what is at columns x [W], in rows [H] around y [W], bilinear; beyond the edge it is as at the edge."""
     height, width = window.shape
     across = np.clip(x - 0.5, 0, width - 1).astype(np.float32)
-    y -= 0.5
-    down = y.clip(0, height - 1, out=y).astype(np.float32)
+    down = (y - 0.5 + rows[:, None]).astype(np.float32).clip(0, height - 1)
     left, top = across.astype(np.intp), np.floor(down)
     from_left = across - left.astype(np.float32)
     before, after = (window.take(columns, 1) for columns in (left, np.minimum(left + 1, width - 1)))
     level = before * (1 - from_left) + after * from_left
     places = top.astype(np.intp) * len(x) + np.arange(len(x))
-    upper, lower = level.take(places), level.take(places + len(x) * (top < height - 1))
+    upper, lower = level.take(places), level.take(places + len(x), mode="clip")
     sampled: Floats = upper + (lower - upper) * (down - top)
     return sampled
 
@@ -75,13 +69,13 @@ def _smoothed(line: TextLine) -> Floats:
     return np.convolve(padded, np.full(reach, 1 / reach), "valid").astype(np.float32)
 
 
-def _window(darkness: Floats, x: Floats, rows: Floats, factor: int) -> tuple[int, int, Floats]:
-    """Returns the part of the page that holds these points, reduced by a factor, and where it begins (x, y)."""
+def _window(darkness: Floats, x: Any, y: Any, factor: int) -> tuple[int, int, Floats]:
+    """Returns the part of the page from x[0] to x[1], and of y, reduced by a factor, and where it begins (x, y)."""
     height, width = darkness.shape
-    x0 = min(max(0, math.floor(float(x.min())) - 2 * factor), width - 1)
-    y0 = min(max(0, math.floor(float(rows[0].min())) - 2 * factor), height - 1)
-    x1 = max(x0 + 1, min(width, math.ceil(float(x.max())) + 2 * factor))
-    y1 = max(y0 + 1, min(height, math.ceil(float(rows[-1].max())) + 2 * factor))
+    x0, y0 = (max(0, math.floor(its[0]) - 2 * factor) for its in (x, y))
+    x0, y0 = min(x0, width - 1), min(y0, height - 1)
+    x1 = max(x0 + 1, min(width, math.ceil(x[1]) + 2 * factor))
+    y1 = max(y0 + 1, min(height, math.ceil(y[1]) + 2 * factor))
     window = np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32)
     return x0, y0, _averaged(window, factor) if factor > 1 else window
 

@@ -1,14 +1,14 @@
 """Finds where the words of a line stand: between the spaces that were read, and from ink to ink. Torch-free."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from statistics import fmean
 
 import numpy as np
 
 from ocr.imaging.measures import ASCENT, DESCENT
-from ocr.imaging.profiles import Mask, stretches
+from ocr.imaging.profiles import Mask, runs
 from ocr.line_reader.found_lines import Floats
 
 _INK = 0.35  # of the darkest: a column with as much has some
@@ -53,9 +53,11 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     inked: Mask = image[max(0, top) : max(1, bottom)].max(0) > _INK
     reach, size = round(_REACH * height), height / (above + below)
     starts = [_first_ink(inked, round(words[0][0].x), reach)]
-    ends, white = [], [(float(start), float(end)) for start, end in stretches(~inked)]
+    ends, (begins, stops) = [], (its.tolist() for its in runs(~inked))
     for (before, after), space in zip(pairwise(words), spaces, strict=True):
-        left, right = _white(white, starts[-1], before[-1].x - _LAG * size, space, after[0].x)
+        near = slice(*(bisect_right(begins, x) for x in (starts[-1], after[0].x)))
+        ended = before[-1].x - _LAG * size
+        left, right = _white(zip(begins[near], stops[near], strict=True), ended, space)
         lacking = max(0.0, _SPACE * size - (right - left))
         ends.append(left - lacking / 2)
         starts.append(right + lacking / 2)
@@ -66,7 +68,7 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
             text="".join(letter.text for letter in word),
             start=start,
             end=max(end, start + 1),
-            confidence=fmean(letter.chance for letter in word),
+            confidence=sum(letter.chance for letter in word) / len(word),
         )
         for word, start, end in zip(words, starts, ends, strict=True)
     ]
@@ -77,7 +79,7 @@ def _parted(letters: Sequence[Letter]) -> tuple[list[list[Letter]], list[float]]
     groups = [list(group) for _, group in groupby(letters, lambda letter: letter.text.isspace())]
     words = [group for group in groups if not group[0].text.isspace()]
     between = groups[groups.index(words[0]) :] if words else []
-    return words, [fmean(letter.x for letter in group) for group in between[1:-1:2]]
+    return words, [sum(letter.x for letter in group) / len(group) for group in between[1:-1:2]]
 
 
 def _first_ink(inked: Mask, x: int, reach: int) -> float:
@@ -87,17 +89,14 @@ def _first_ink(inked: Mask, x: int, reach: int) -> float:
     return float(begin + found[0]) if len(found) else float(max(0, x))
 
 
-def _white(
-    white: Sequence[tuple[float, float]], begun: float, ended: float, space: float, following: float
-) -> tuple[float, float]:
+def _white(white: Iterable[tuple[float, float]], ended: float, space: float) -> tuple[float, float]:
     """Returns the columns without ink between two words, (start, end): those widest and nearest to the space's place.
 
-    white: all of the line. begun: where the first word begins. ended, following: where its last letter is read at the
-    earliest, and the next word's first one. Where there are none, the space's place is returned twice.
+    white: all that begins in the first word or behind it. ended: where its last letter is read at the earliest. Where
+    there are none, the space's place is returned twice.
     """
 
     def is_wide_and_near(run: tuple[float, float]) -> float:
         return run[1] - run[0] - max(0.0, run[0] - space, space - run[1])
 
-    between = [run for run in white if begun < run[0] <= following and run[1] > ended]
-    return max(between, key=is_wide_and_near, default=(space, space))
+    return max((run for run in white if run[1] > ended), key=is_wide_and_near, default=(space, space))

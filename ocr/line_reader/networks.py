@@ -94,11 +94,8 @@ class OnnxNetworks(Networks):
 
     def cells(self, pages: Sequence[Floats]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
-        found = []
-        for page in pages:
-            whole = np.pad(page, [(0, -side % DEEPEST_PX) for side in page.shape])
-            found.append(self._finder.run(None, {"darkness": whole[None, None]})[0][0])
-        return found
+        whole = (np.pad(page, [(0, -side % DEEPEST_PX) for side in page.shape]) for page in pages)
+        return [self._finder.run(None, {"darkness": page[None, None]})[0][0] for page in whole]
 
     def frames(self, images: Sequence[Floats]) -> list[Frames]:
         """Returns what each frame of line images [HEIGHT_PX, W] shows; see Networks."""
@@ -114,8 +111,7 @@ class OnnxNetworks(Networks):
 
     def _logits(self, image: Floats) -> Floats:
         white = np.zeros((HEIGHT_PX, -image.shape[1] % self.sizes.step_px), np.float32)
-        line = np.concatenate([image, white], axis=1)[None, None]
-        logits: Floats = self._reader.run(None, {"line": line})[0][0]
+        logits: Floats = self._reader.run(None, {"line": np.concatenate([image, white], 1)[None, None]})[0][0]
         return logits
 
 

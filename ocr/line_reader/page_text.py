@@ -178,13 +178,9 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
         for row in (rows[n] for n in own):
             placed = zip(row.flat, row.places, strict=True)
             parts = [(_parts_of(cell, gap, aligned), at) for cell, (_, at) in placed]
-            named.append(
-                NamedRow(
-                    line=replace(row.level, parts=tuple(part for some, _ in parts for part in some)),
-                    rows=frozenset(number for number, _ in row.places if number >= 0),
-                    columns=[at for some, at in parts for _ in some],
-                )
-            )
+            line = replace(row.level, parts=tuple(part for some, _ in parts for part in some))
+            seen = frozenset(number for number, _ in row.places if number >= 0)
+            named.append(NamedRow(line=line, rows=seen, columns=[at for some, at in parts for _ in some]))
         yield (own[0], own[-1] + 1), named_table(named, aligned)
 
 

@@ -63,10 +63,8 @@ def _are_letters(found: "np.ndarray[tuple[int, int], np.dtype[np.float32]]") -> 
     share = np.cumsum(found[order, 4]) / found[:, 4].sum()
     middle = sides[order][np.searchsorted(share, 0.5)]
     alike = found[(sides < _ALIKE * middle) & (sides > middle / _ALIKE)]
-    apart = np.maximum(alike[:, None, :2], alike[None, :, :2]) - np.minimum(
-        alike[:, None, 2:4], alike[None, :, 2:4]
-    )
-    num_near = np.count_nonzero(apart.max(-1) < _NEAR * middle, axis=1) - 1
+    beyond = (alike[:, None, :2] - alike[None, :, 2:4]).max(2)
+    num_near = np.count_nonzero(np.maximum(beyond, beyond.T) < _NEAR * middle, axis=1) - 1
     own, areas = alike[:, 4], (alike[:, 2] - alike[:, 0]) * (alike[:, 3] - alike[:, 1])
     return bool(
         len(alike) >= _FEWEST
