@@ -52,8 +52,8 @@ def find_ink(grey: Image.Image) -> Ink:
     contrast, ink = contrast_and_print(grey, PAGE_INK)
     ink, length_px = _without_specks(ink), max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
     level, upright = long_runs(ink, length_px)
-    level |= long_runs(_thin(contrast), _FAINT_LENGTH * length_px)[0]
-    upright |= long_runs(_thin(np.ascontiguousarray(contrast.T)), _FAINT_LENGTH * length_px)[0].T
+    level |= _thin_rules(contrast, _FAINT_LENGTH * length_px)
+    upright |= _thin_rules(np.ascontiguousarray(contrast.T), _FAINT_LENGTH * length_px).T
     pictures = _dense(ink)
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
@@ -112,14 +112,18 @@ def _without_specks(ink: Mask) -> Mask:
     return kept
 
 
-def _thin(contrast: UInt8Array) -> Mask:
-    """Returns where marks are one or two rows high, however light, as rules of tables are; also where others cross."""
+def _thin_rules(contrast: UInt8Array, length_px: int) -> Mask:
+    """Returns level marks so long, of one or two rows, however light, as rules of tables; also where others cross."""
     rows = np.pad(contrast, ((1, 2), (0, 0)))
     both = rows[1:-2] // 2 + rows[2:-1] // 2  # a row and the one below it
     thin = (both > _FAINT_RULE) & (both // _THIN > np.maximum(rows[:-3], rows[3:]))
     thin[1:] |= thin[:-1].copy()
-    near = Image.fromarray(thin.view(np.uint8) * np.uint8(255)).filter(ImageFilter.BoxBlur((_CROSSING_PX, 0)))
-    return np.asarray(near) > 127
+    found, inked = np.zeros_like(thin), np.flatnonzero(np.count_nonzero(thin, axis=1) > length_px // 2)
+    if len(inked):
+        near = Image.fromarray(thin[inked].view(np.uint8) * np.uint8(255))
+        near = near.filter(ImageFilter.BoxBlur((_CROSSING_PX, 0)))
+        found[inked] = long_runs(np.asarray(near) > 127, length_px)[0]
+    return found
 
 
 def long_runs(ink: Mask, length_px: int) -> tuple[Mask, Mask]:

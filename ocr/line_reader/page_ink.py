@@ -77,18 +77,18 @@ class PageInk:
         num_px = min(grey.size, _STRIP * min(grey.shape) ** 2)
         scale = min(1.0, math.sqrt(most_px / num_px))
         height, width = (max(1, round(side * scale)) for side in grey.shape)
-        page = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
-        found = find_ink(page)
-        is_coarse = most_px <= _COARSE_PX
-        coarse = None if is_coarse else cls.of(np.asarray(page), _COARSE_PX)
-        grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(np.asarray(page), found.pictures)
+        picture = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
+        found, page = find_ink(picture), np.asarray(picture)
+        is_coarse, paper = most_px <= _COARSE_PX, quantiles(page, [0.5])[0]
+        coarse = None if is_coarse else cls.of(page, _COARSE_PX)
+        grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(page, found.pictures)
         level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
         return cls(
             text=found.text | grounds,
             on_grounds=grounds & ~found.text,
             scale=scale,
             may_be_written=bool(
-                quantiles(np.asarray(page), [0.5])[0] >= _LEAST_PAPER
+                paper >= _LEAST_PAPER
                 and np.count_nonzero(found.text) >= _LEAST_INK * found.text.size
                 and np.count_nonzero(found.pictures) <= _MOST_PICTURE * found.pictures.size
             ),
@@ -98,9 +98,7 @@ class PageInk:
                 for rule in level
                 if rule.ink < _THICK_PX * rule.width and rule.height < _SLANT * rule.width
             ),
-            uprights=tuple(
-                (rule.x0 / scale, rule.y0 / scale, rule.x1 / scale, rule.y1 / scale) for rule in upright
-            ),
+            uprights=tuple((it.x0 / scale, it.y0 / scale, it.x1 / scale, it.y1 / scale) for it in upright),
         )
 
     def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:
@@ -142,15 +140,17 @@ class PageInk:
         size, reach = line.size * self.scale, [line.left, line.right]
         whites = [after.left - word.right for word, after in pairwise(read.words)]
         apart = min(max(_WIDER * max(whites, default=0.0) / line.size, most[0]), most[1]) * size
-        offsets = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None]
+        offsets, rise = np.arange(-_BAND[0] * size, -_BAND[1] * size)[:, None], abs(slope) * apart + 2
         for side, step in enumerate((-1, 1)):
             first, end = int(reach[side] * self.scale), (-1, width)[side]
             base = line.baseline[-side] * self.scale + offsets
-            for number in (math.ceil(apart), width):  # few lines go on
-                x = np.arange(first, end, step)[:number].clip(0, width - 1)
-                rows = (base + slope * (x - first)).clip(0, height - 1).astype(np.intp)
-                if not len(inked := np.flatnonzero(outside[rows, x].any(0))):
-                    break
+            x0, x1 = sorted((first, first + step * math.ceil(apart)))
+            y0, y1 = (min(max(0, int(y)), height - 1) for y in (base.min() - rise, base.max() + rise))
+            if not outside[y0 : y1 + 1, max(0, x0) : x1 + 1].any():
+                continue  # few lines go on
+            x = np.arange(first, end, step).clip(0, width - 1)
+            rows = (base + slope * (x - first)).clip(0, height - 1).astype(np.intp)
+            inked = np.flatnonzero(outside[rows, x].any(0))
             wide = np.flatnonzero(np.diff(inked, prepend=0) > apart)
             inked = inked[: wide[0]] if len(wide) else inked
             if len(inked) > _LETTER * size:
@@ -175,10 +175,8 @@ class PageInk:
             outside = np.take_along_axis(outside, rows.clip(0, height - 1), 0)
             outside &= ~long_runs(outside, max(_RULE_PX, round(_RULE_SHARE * width)))[0]
         found: list[Piece] = []
-        largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)[
-            :_MOST_PIECES
-        ]
-        for piece in sorted(largest, key=lambda piece: piece.x0):
+        largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)
+        for piece in sorted(largest[:_MOST_PIECES], key=lambda piece: piece.x0):
             beside = (row for row in found if row.y0 < piece.y1 and row.y1 > piece.y0)  # few are
             near = [row for row in beside if _are_one_row(row, piece, _APART * size * self.scale)]
             if near:
@@ -212,8 +210,9 @@ def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
 
     And what stands beside pictures: their areas are found too large.
     """
-    found, paper = np.zeros_like(pictures), int(quantiles(grey, [0.5])[0])
-    for area in pieces(pictures):
+    found, areas = np.zeros_like(pictures), pieces(pictures) if pictures.any() else []
+    paper = int(quantiles(grey, [0.5])[0]) if areas else 0
+    for area in areas:
         place = slice(area.y0, area.y1), slice(area.x0, area.x1)
         part = grey[place].astype(np.int16)
         far = np.abs(part - np.median(part))

@@ -67,7 +67,7 @@ def merged(looks: Sequence[Look], letters: Callable[[Sequence[TextLine]], int]) 
         ]
         is_long = line.right - line.left > _LONG * line.size
         is_whole = bool(rivals) and all(_is_piece(other, of, line, look) for other, of in rivals)
-        if (is_long and is_whole) or letters([line]) > letters([other for other, _ in rivals]):
+        if (is_long and is_whole) or 0 < letters([line]) > letters([other for other, _ in rivals]):
             kept = [found for found in kept if found not in rivals] + [(line, look)]
     return [line for line, _ in kept]
 
