@@ -76,14 +76,9 @@ def with_missed(
     if not found:
         return [], [], False
     search = _Search(
-        ink=ink,
-        darkness=darkness,
-        boxes=boxes,
-        reader=reader,
-        lines=list(found),
-        view=View.of(read.line for read in found),
-        size=float(np.median([read.line.size for read in found])),
-    )
+        ink=ink, darkness=darkness, boxes=boxes, reader=reader, lines=list(found),
+        view=View.of(read.line for read in found), size=float(np.median([read.line.size for read in found])),
+    )  # fmt: skip
     if ink.coarse is not None:  # large type first: the finer look sees parts of it as rules
         search.look(ink.coarse)
     search.look(ink)

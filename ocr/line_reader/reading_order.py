@@ -4,6 +4,7 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -22,6 +23,7 @@ from ocr.paragraphs.line_kinds import AMOUNT
 # down where lines on both sides are as wide as those of running text, in type sizes, and no prices beside names.
 _MOST_LINES, _RUNNING = 450, 9.0
 _SURE = 8.0
+_WORN = re.compile(r"\D?\s?\d[\d.,]*[.,:]\s?\d{0,2}")  # what may be an amount whose cents are lost, or apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,18 @@ def in_reading_order(
 
 
 def _join_amounts(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats) -> None:
-    """Makes amounts that end in one place follow the names at their left as if of one line each, but in tables."""
+    """Makes amounts that end in one place, some worn, follow the names at their left as of one line, but in tables."""
     is_cell, ends = np.isin(roles.argmax(1), TABULAR), boxes[:, 1]
-    are_amounts = np.array([AMOUNT.fullmatch(text) is not None for text in texts])
-    for amount in np.flatnonzero(are_amounts):
+    are_worn = np.array([_WORN.fullmatch(text) is not None for text in texts])
+    are_sure = np.array([AMOUNT.fullmatch(text) is not None for text in texts])
+    are_sure |= are_worn & [text.startswith(("€", "$", "£")) for text in texts]
+    for amount in np.flatnonzero(are_worn | are_sure):
         left, end, base, size = boxes[amount]
         beside = (ends < left) & (abs(boxes[:, 2] - base) < ONE_ROW * size)
         name = int(np.where(beside, ends, -np.inf).argmax())
         is_named = beside.any() and not is_cell[name] | is_cell[amount] and any(map(str.isalpha, texts[name]))
-        if is_named and (are_amounts & (abs(ends - end) < size)).sum() > 1:
+        near = (are_worn | are_sure) & (abs(ends - end) < size)
+        if is_named and near.sum() > 1 and (near & are_sure).any():
             roles[amount], pairs[:, amount] = roles[name], pairs[:, name]
             pairs[:, :, amount] = pairs[:, :, name]
             pairs[:, name, amount], pairs[:, amount, name] = _SURE, (-_SURE, _SURE, _SURE, _SURE)

@@ -1,9 +1,13 @@
 """The order of lines: columns one after the other, headlines before them, tables row by row."""
 
+from typing import cast
+
 import numpy as np
 
 from ocr.line_reader.found_lines import ReadLine, TextLine
+from ocr.line_reader.line_features import Floats, LineTokens
 from ocr.line_reader.reading_order import in_reading_order
+from ocr.line_reader.structure_network import ROLES, StructureNetwork
 
 Place = tuple[str, int, int, int]
 _PROSE = (
@@ -105,6 +109,32 @@ def test_an_amount_follows_its_name_where_it_is_larger_than_the_sums_above() -> 
         ("Rechnungsbetrag", "5.431,16 €"),
     )
     assert [row for row in rows if row[0] in dict(sums)] == [list(pair) for pair in sums]
+
+
+class _ByColumns:
+    """Says that lines are read column by column, each a block."""
+
+    def logits(self, tokens: LineTokens) -> tuple[Floats, Floats]:
+        x, y = tokens.places[:, 0], tokens.places[:, 2]
+        before = (x[:, None] < x - 1) | ((abs(x[:, None] - x) <= 1) & (y[:, None] < y))
+        pairs = np.full((4, len(x), len(x)), -9.0, np.float32)
+        pairs[0] = np.where(before, 9.0, -9.0)
+        return np.zeros((len(x), len(ROLES)), np.float32), pairs
+
+
+def test_amounts_that_lost_their_cents_follow_their_names() -> None:
+    for amounts, are_named in ((("31.", "4. 20", "£35."), True), (("31.", "4.", "35."), False)):
+        reads = []
+        for n, pair in enumerate(zip(("Rye bread", "Butter", "Balance due"), amounts, strict=True)):
+            for (left, right), text in zip(((40, 160), (460 - 9 * len(pair[1]), 460)), pair, strict=True):
+                line = TextLine(
+                    left=left, right=right, baseline=np.full(right - left, 50.0 + 30 * n), size=20.0
+                )
+                reads.append(ReadLine(line=line, text=text, confidence=1.0))
+        units = in_reading_order(reads, (500, 300), cast(StructureNetwork, _ByColumns()))
+        assert (
+            ["Butter", amounts[1]] in [[it.text for it in row] for u in units for row in u.rows]
+        ) == are_named
 
 
 def test_a_spread_is_read_page_by_page() -> None:
