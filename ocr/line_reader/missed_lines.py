@@ -225,8 +225,7 @@ class _Search:
                 break
             if at == own and self._is_stamp(left, top, window, own):
                 return []
-            either = _lines(inked, left, top, at)  # the more likely one first
-            lines = sorted(either, key=lambda line: abs(math.log(line.size / self.size)))
+            lines = sorted(_lines(inked, left, top, at), key=lambda it: abs(math.log(it.size / self.size)))
             if lines and (row.height - abs(at) * row.width) / ink.scale < AS_HIGH[1] * self.size:
                 lines.append(_below_ascenders(lines[0], row.y0 / ink.scale, at, self.size))
             for line in lines:
@@ -234,6 +233,8 @@ class _Search:
                 found += filter(_is_sure, read) if at != slope else read  # or a signature, perhaps
                 if found and found[-1].confidence > _SURELY and found[-1].num_letters >= _FEWEST:
                     return [_above_tails(found[-1], row.y1 / ink.scale)]
+                if not any(its.num_letters for its in read):
+                    break  # what shows no letter in the most likely size has none
         return sorted(found, key=lambda read: -read.confidence)[:1]
 
     def _is_stamp(self, left: int, top: int, window: Floats, slope: float) -> bool:
