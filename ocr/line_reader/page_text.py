@@ -85,19 +85,19 @@ def page_text(
     lower end. rules, uprights: those of the page in either direction. size_px: its width and height, None where they
     are not known.
     """
-    parts = list(_parts(lines, rules, uprights, size_px))
+    parts = list(page_parts(lines, rules, uprights, size_px))
     for own in turned:
         foot = max(box[3] for box in own.boxes)
         above = (n for n, (it, *_) in enumerate(parts, 1) if it.box_px and sum(it.box_px[1::2]) < 2 * foot)
         at = max(above, default=0)
         parts[at:at] = [
             (_placed(block, own), [_placed(word, own) for word in words], marked)
-            for block, words, marked in _parts(own.lines)
+            for block, words, marked in page_parts(own.lines)
         ]
     return ParsedText.of(parts)
 
 
-def _parts(
+def page_parts(
     lines: Sequence[ReadLine],
     rules: Sequence[Rule] = (),
     uprights: Sequence[Box] = (),

@@ -10,12 +10,14 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
+import pymupdf
+
 from ocr.paragraphs.grid_tables import with_rows
 from ocr.paragraphs.line_tables import Cell, Rule, Table, around, table_without_rules, tables_at_rules
 from ocr.paragraphs.table_markup import is_contents, with_head
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import CELL_GAP, PART_GAP, Line, parted
-from pipeline.text_layer.extract.spans import Glyph, Span, as_text, parted_by, touch
+from pipeline.text_layer.extract.spans import Box, Glyph, Span, as_text, parted_by, touch
 
 # The fewest and most line segments on the page: a small table has 4 rectangles or 6 lines, a plot or map thousands.
 _FEWEST, _MOST = 4, 2000
@@ -57,15 +59,30 @@ def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
 
 def _with_rules(page: Any, lines: Sequence[Line]) -> tuple[list[Table], list[Table]]:
     """Returns the tables with rules, and grids of one row, which may be the shaded head of another table."""
-    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
-    drawings = page.get_drawings() if 0 < len(kinds) <= _MOST else []
-    if not 0 < sum(len(drawing["items"]) for drawing in drawings) <= _MOST:
-        return [], []
+    drawings = _drawings(page)
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
     grids = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
     tables = [grid for grid in grids if grid[0].row != grid[-1].row]
     heads = [grid for grid in grids if grid[0].row == grid[-1].row]
     return tables + tables_at_rules(lines, _rules(drawings), map(around, tables)), heads
+
+
+def _drawings(page: Any) -> list[Any]:
+    """Returns what is drawn on the page; nothing where that is so much that it is a plot or a map."""
+    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
+    drawings = page.get_drawings() if 0 < len(kinds) <= _MOST else []
+    return drawings if sum(len(drawing["items"]) for drawing in drawings) <= _MOST else []
+
+
+def drawn_rules(page: Any) -> tuple[list[Rule], list[Box]]:
+    """Returns the rules across a page and those down it, in points; none for a rotated one."""
+    drawings = [] if page.rotation else _drawings(page)
+    items = [item for drawing in drawings for item in drawing["items"]]
+    boxes = [
+        points[0] if kind == "re" else pymupdf.Rect(*points) for kind, *points in items if kind in ("re", "l")
+    ]
+    down = [tuple(box.normalize()) for box in boxes if box.width < _THIN and box.height > _LONG]
+    return list(_rules(drawings)), down
 
 
 def _lines(spans: Sequence[Span]) -> Iterator[Line]:

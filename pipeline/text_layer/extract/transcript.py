@@ -76,10 +76,10 @@ def as_parsed(
     Blocks are "title" and "sub_title" by their type size, "table", "list", "code" and "text". Their texts have no
     markup and make up the text; emphasis, links and tags are only in the markdown.
     """
-    shown = with_initials(raised([span for span in in_reading_order(spans) if span.line.text]))
-    body = _Body.of(shown)
+    own = shown(spans)
+    body = _Body.of(own)
     parts = []
-    for part in _parts(filled(shown, tables), body.break_gap):
+    for part in _parts(filled(own, tables), body.break_gap):
         if isinstance(part, FilledTable):
             label, inside = "table", part.spans
             text, marked = table_markup.as_text(part.rows), table_markup.as_markdown(part.rows)
@@ -89,11 +89,16 @@ def as_parsed(
         else:
             continue
         block = Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px))
-        parts.append((block, tuple(_words(text, inside, px_per_pt, size_px)), marked))
+        parts.append((block, tuple(words_of(text, inside, px_per_pt, size_px)), marked))
     return ParsedText.of(parts), tuple(marked for _, _, marked in parts)
 
 
-def _words(text: str, spans: Iterable[Span], scale: float, size_px: tuple[int, int]) -> Iterator[Word]:
+def shown(spans: Sequence[Span]) -> list[Span]:
+    """Returns the spans with text, letters that run to the left, raised figures and initials as they are read."""
+    return with_initials(raised([span for span in in_reading_order(spans) if span.line.text]))
+
+
+def words_of(text: str, spans: Iterable[Span], scale: float, size_px: tuple[int, int]) -> Iterator[Word]:
     """Yields the words of the spans' text, each with the box around its letters, inside the page.
 
     Of a word with letters at several heights, such as a raised figure, those of most count.

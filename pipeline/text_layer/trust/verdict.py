@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.documents.script import script_of, script_shares
 from pipeline.text_layer.extract.bidi import backward_share
+from pipeline.text_layer.extract.scattered import is_scattered
 from pipeline.text_layer.extract.spans import Glyph, Span, holds, hull
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter, width_fit
@@ -244,10 +245,13 @@ def _turned_reason(page: Evidence) -> str:
 
 
 def _out_of_order_reason(page: Evidence) -> str:
+    """Returns a reason if the lines are out of order, and will not be put in order."""
     lines = [span.line for span in page.spans if len(span.glyphs) >= _LINE and not span.is_turned]
     backward = sum(now.base < before.base - 0.5 * before.size for before, now in pairwise(lines))
     out_of_order = backward > _FEW_COLUMNS and backward > _BACKWARD * len(lines)
-    return f"its lines are out of order ({backward} of {len(lines)} go back)" if out_of_order else ""
+    if out_of_order and not is_scattered(page.spans):
+        return f"its lines are out of order ({backward} of {len(lines)} go back)"
+    return ""
 
 
 def _unseen_reason(page: Evidence) -> str:

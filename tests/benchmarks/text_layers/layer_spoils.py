@@ -271,7 +271,7 @@ _ENGLISH = (
     "years, and watched the gulls quarrel over what had been thrown away. "
 ) * 6
 SPOILS: tuple[Maker, ...] = (
-    shifted, shuffled, private_use, one_letter, other_alphabet, without_unicode, mojibake, out_of_order, written_twice,
+    shifted, shuffled, private_use, one_letter, other_alphabet, without_unicode, mojibake, written_twice,
     hidden_nonsense, hidden_recognised, text_under_scan, text_under_strips, white_on_outlines, tiny_on_outlines,
     half_outlines, stamped_scan, one_place, pasted_picture,
 )  # fmt: skip

@@ -1,0 +1,111 @@
+"""Puts a text layer that was drawn in another order into that of reading, by the structure network. Torch-free.
+
+Programs that set text draw it in the order of reading, which no network knows better; those that write invoices draw
+values before their labels, lines from the foot up or columns from the right.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from unicodedata import bidirectional
+
+import numpy as np
+
+from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
+from ocr.line_reader.page_text import page_parts
+from ocr.paragraphs.line_tables import Rule
+from ocr.types import BoxPx, ParsedText, Word
+from pipeline.text_layer.extract.spans import Box, Span, as_text, parted_by
+from pipeline.text_layer.extract.transcript import shown, words_of
+
+# So many pieces of lines, and such a share of the page's, come behind others at their right or below them. Figures at
+# an axis and letters of a formula, of fewer letters, stand in any order.
+_FEWEST, _SHARE, _LETTERS = 3, 0.05, 3
+# In type sizes: as far may baselines of one line be apart, and its words reach into each other; white between words.
+_SAME_LINE, _SPACE = 0.5, 0.6
+
+
+def is_scattered(spans: Sequence[Span]) -> bool:
+    """Returns whether a layer was drawn in another order than that of reading.
+
+    False if some lines are turned or run to the left, of which the network knows nothing.
+    """
+    if any(span.is_turned or set(map(bidirectional, span.line.text)) & {"R", "AL"} for span in spans):
+        return False
+    pieces = parted_by("\n\t", [span for span in spans if sum(map(str.isalpha, span.line.text)) >= _LETTERS])
+    back = sum(_goes_back(before[-1], after[0]) for before, after in pairwise(pieces))
+    return back >= max(_FEWEST, _SHARE * len(pieces))
+
+
+def _goes_back(before: Span, after: Span) -> bool:
+    """Returns whether words follow others at their right in the same line, or below in the same column."""
+    near = _SAME_LINE * max(before.line.size, after.line.size)
+    drop = after.line.base - before.line.base
+    if abs(drop) < near:
+        return after.line.x1 < before.line.x0 + near
+    return drop < 0 and after.line.x0 < before.line.x1 - near
+
+
+def in_order(
+    spans: Sequence[Span],
+    px_per_pt: float,
+    size_px: tuple[int, int],
+    rules: Sequence[Rule] = (),
+    uprights: Sequence[Box] = (),
+) -> tuple[ParsedText, tuple[str, ...]]:
+    """Returns what `as_parsed` does: the text in order and the markdown of each block, without emphasis and links.
+
+    rules, uprights: those drawn in either direction, in points.
+    """
+    across = [Rule(x0=rule.x0 * px_per_pt, x1=rule.x1 * px_per_pt, y=rule.y * px_per_pt) for rule in rules]
+    down = [(a * px_per_pt, b * px_per_pt, c * px_per_pt, d * px_per_pt) for a, b, c, d in uprights]
+    lines, boxes = list[ReadLine](), defaultdict[tuple[str, int, int], list[BoxPx]](list)
+    for piece in _joined(parted_by("\n\t", shown(spans))):
+        text = " ".join((as_text([span.line for span in piece]) or "").split())
+        placed = [
+            (word.text, word.box_px) for word in words_of(text, piece, px_per_pt, size_px) if word.box_px
+        ]
+        if placed:
+            lines.append(_line(text, placed, piece, px_per_pt))
+        for name, box in placed:
+            boxes[name, box[0], box[2]].append(box)
+    parts = [
+        (replace(block, confidence=None), [_as_drawn(word, boxes) for word in words], marked)
+        for block, words, marked in page_parts(lines, across, down, size_px)
+    ]
+    return ParsedText.of(parts), tuple(marked for _, _, marked in parts)
+
+
+def _line(
+    text: str, placed: Sequence[tuple[str, BoxPx]], piece: Sequence[Span], px_per_pt: float
+) -> ReadLine:
+    """Returns a piece of a line as one that was read for sure. placed: its words."""
+    left, right = min(box[0] for _, box in placed), max(box[2] for _, box in placed)
+    base, size = piece[0].line.base * px_per_pt, max(span.line.size for span in piece) * px_per_pt
+    line = TextLine(left=left, right=right, baseline=np.full(right - left, base, np.float32), size=size)
+    words = (LineWord(text=name, left=box[0], right=box[2], confidence=1.0) for name, box in placed)
+    return ReadLine(line=line, text=text, confidence=1.0, words=tuple(words))
+
+
+def _as_drawn(word: Word, boxes: Mapping[tuple[str, int, int], Sequence[BoxPx]]) -> Word:
+    """Returns a word with the box around its letters in place of that of its line's height."""
+    x0, top, x1, _ = word.box_px or (0, 0, 0, 0)
+    own = min(boxes.get((word.text, x0, x1), ()), key=lambda box: abs(box[1] - top), default=word.box_px)
+    return replace(word, box_px=own, confidence=None)
+
+
+def _joined(pieces: Sequence[list[Span]]) -> Iterator[list[Span]]:
+    """Yields pieces of lines, those that go on with each other as one, whichever was drawn first."""
+    waiting = sorted(pieces, key=lambda piece: piece[0].line.x0)
+    while waiting:
+        piece = waiting.pop(0)
+        while after := next((it for it in waiting if _goes_on(piece[-1], it[0])), None):
+            waiting.remove(after)
+            piece = [*piece, *after]
+        yield piece
+
+
+def _goes_on(before: Span, after: Span) -> bool:
+    size, gap = max(before.line.size, after.line.size), after.line.x0 - before.line.x1
+    return abs(after.line.base - before.line.base) < 0.1 * size and -_SPACE * size < gap < _SPACE * size
