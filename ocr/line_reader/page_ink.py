@@ -214,9 +214,9 @@ def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
     paper = int(quantiles(grey, [0.5])[0]) if areas else 0
     for area in areas:
         place = slice(area.y0, area.y1), slice(area.x0, area.x1)
-        part = grey[place].astype(np.int16)
-        far = np.abs(part - np.median(part))
-        rows, columns = (np.flatnonzero(np.median(far, axis) <= _ON_GROUND) for axis in (1, 0))
+        part = grey[place].astype(np.float32)
+        far = np.abs(part - np.float32(quantiles(grey[place], [0.5])[0]))
+        rows, columns = (np.flatnonzero(np.mean(far <= _ON_GROUND, axis) > 0.5) for axis in (1, 0))
         if len(rows) and len(columns):  # without the paper around it
             inner = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
             if np.mean(far[inner] <= _ON_GROUND) > _LEAST_GROUND:
