@@ -4,7 +4,6 @@ Lines of a block follow each other, and so do those of a row. A table's lines ar
 network would read the cells of a row with several lines one after the other: its cells are told apart afterwards.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -23,7 +22,8 @@ from ocr.paragraphs.line_kinds import AMOUNT
 # down where lines on both sides are as wide as those of running text, in type sizes, and no prices beside names.
 _MOST_LINES, _RUNNING = 450, 9.0
 _SURE = 8.0
-_WORN = re.compile(r"\D?\s?\d[\d.,]*[.,:]\s?\d{0,2}")  # what may be an amount whose cents are lost, or apart
+# In type sizes: pages no wider than that, as receipts, are read across; parts of a row reach so far into each other.
+_NARROW, _NEAR = 30.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def in_reading_order(
         texts = [read.text for read in own]
         tokens = line_tokens(boxes, texts, *(size_px or _size_around(lines)), rules)
         roles, pairs = (network or shipped()).logits(tokens)
-        _join_amounts(texts, boxes, roles, pairs)
+        _join_rows(texts, boxes, roles, pairs)
         structure = structure_of(roles, pairs, tokens.places, TABULAR)
         for role, rows in _units(lines, structure):
             places = [[(int(structure.rows[at]), int(structure.columns[at])) for at in row] for row in rows]
@@ -67,22 +67,21 @@ def in_reading_order(
     return found
 
 
-def _join_amounts(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats) -> None:
-    """Makes amounts that end in one place, some worn, follow the names at their left as of one line, but in tables."""
+def _join_rows(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats) -> None:
+    """Makes amounts that end in one place, and short lines of narrow pages, follow what is at their left in the row."""
     is_cell, ends = np.isin(roles.argmax(1), TABULAR), boxes[:, 1]
-    are_worn = np.array([_WORN.fullmatch(text) is not None for text in texts])
-    are_sure = np.array([AMOUNT.fullmatch(text) is not None for text in texts])
-    are_sure |= are_worn & [text.startswith(("€", "$", "£")) for text in texts]
-    for amount in np.flatnonzero(are_worn | are_sure):
-        left, end, base, size = boxes[amount]
-        beside = (ends < left) & (abs(boxes[:, 2] - base) < ONE_ROW * size)
+    are_amounts = np.array([AMOUNT.fullmatch(text) is not None for text in texts])
+    is_narrow = ends.max() - boxes[:, 0].min() < _NARROW * np.median(boxes[:, 3])
+    for number in np.argsort(boxes[:, 0]) if is_narrow else np.flatnonzero(are_amounts):
+        left, end, base, size = boxes[number]
+        beside = (ends < left + _NEAR * size) & (abs(boxes[:, 2] - base) < ONE_ROW * size)
         name = int(np.where(beside, ends, -np.inf).argmax())
-        is_named = beside.any() and not is_cell[name] | is_cell[amount] and any(map(str.isalpha, texts[name]))
-        near = (are_worn | are_sure) & (abs(ends - end) < size)
-        if is_named and near.sum() > 1 and (near & are_sure).any():
-            roles[amount], pairs[:, amount] = roles[name], pairs[:, name]
-            pairs[:, :, amount] = pairs[:, :, name]
-            pairs[:, name, amount], pairs[:, amount, name] = _SURE, (-_SURE, _SURE, _SURE, _SURE)
+        is_named = beside.any() and not is_cell[name] | is_cell[number]
+        is_one = any(map(str.isalpha, texts[name])) and (are_amounts & (abs(ends - end) < size)).sum() > 1
+        if is_named and (is_one or (is_narrow and end - left < _RUNNING * size)):
+            roles[number], pairs[:, number] = roles[name], pairs[:, name]
+            pairs[:, :, number] = pairs[:, :, name]
+            pairs[:, name, number], pairs[:, number, name] = _SURE, (-_SURE, _SURE, _SURE, _SURE)
 
 
 def _parts(lines: Sequence[TextLine]) -> Iterator[Ints]:

@@ -122,19 +122,24 @@ class _ByColumns:
         return np.zeros((len(x), len(ROLES)), np.float32), pairs
 
 
-def test_amounts_that_lost_their_cents_follow_their_names() -> None:
-    for amounts, are_named in ((("31.", "4. 20", "£35."), True), (("31.", "4.", "35."), False)):
+def test_short_lines_of_a_narrow_page_are_read_across() -> None:
+    said = cast(StructureNetwork, _ByColumns())  # which would read column by column
+    names, amounts = ("Rye bread", "Butter", "Balance due"), ("31.", "4. 20", "£3:")
+    for wide, is_across in ((460, True), (700, False)):
         reads = []
-        for n, pair in enumerate(zip(("Rye bread", "Butter", "Balance due"), amounts, strict=True)):
-            for (left, right), text in zip(((40, 160), (460 - 9 * len(pair[1]), 460)), pair, strict=True):
-                line = TextLine(
-                    left=left, right=right, baseline=np.full(right - left, 50.0 + 30 * n), size=20.0
-                )
+        for n, pair in enumerate(zip(names, amounts, strict=True)):
+            for (left, right), text in zip(((40, 160), (wide - 9 * len(pair[1]), wide)), pair, strict=True):
+                level = np.full(right - left, 50.0 + 30 * n, np.float32)
+                line = TextLine(left=left, right=right, baseline=level, size=20.0)
                 reads.append(ReadLine(line=line, text=text, confidence=1.0))
-        units = in_reading_order(reads, (500, 300), cast(StructureNetwork, _ByColumns()))
-        assert (
-            ["Butter", amounts[1]] in [[it.text for it in row] for u in units for row in u.rows]
-        ) == are_named
+        units = in_reading_order(reads, (wide + 40, 300), said)
+        rows = [[read.text for read in row] for unit in units for row in unit.rows]
+        assert (["Butter", "4. 20"] in rows) == is_across
+
+
+def test_narrow_columns_of_running_text_are_no_rows() -> None:
+    places = [*column("a", 20, 60, 9, 250), *column("b", 300, 60, 9, 250)]  # 26 type sizes, as of a clipping
+    assert order(places) == [*(f"a{n}" for n in range(9)), *(f"b{n}" for n in range(9))]
 
 
 def test_a_spread_is_read_page_by_page() -> None:
