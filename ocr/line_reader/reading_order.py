@@ -23,7 +23,7 @@ from ocr.paragraphs.line_kinds import AMOUNT
 _MOST_LINES, _RUNNING = 450, 9.0
 _SURE = 8.0
 # In type sizes: pages no wider than that, as receipts, are read across; parts of a row reach so far into each other.
-_NARROW, _NEAR = 30.0, 0.5
+_NARROW, _NEAR = 26.0, 0.5
 
 
 @dataclass(frozen=True, slots=True)
