@@ -7,7 +7,7 @@ values before their labels, lines from the foot up or columns from the right.
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from unicodedata import bidirectional
 
 import numpy as np
@@ -19,23 +19,22 @@ from ocr.types import BoxPx, ParsedText, Word
 from pipeline.text_layer.extract.spans import Box, Span, as_text, parted_by
 from pipeline.text_layer.extract.transcript import shown, words_of
 
-# So many pieces of lines, and such a share of the page's, come behind others at their right or below them. Figures at
-# an axis and letters of a formula, of fewer letters, stand in any order.
-_FEWEST, _SHARE, _LETTERS = 3, 0.05, 3
+# So many pieces of lines, and such a share of the page's, or one with so much of the page before and behind it, come
+# behind others at their right or below them. Figures and formulas, of fewer letters, are drawn in any order.
+_FEWEST, _SHARE, _LETTERS, _PARTED = 3, 0.05, 3, 0.3
 # In type sizes: as far may baselines of one line be apart, and its words reach into each other; white between words.
 _SAME_LINE, _SPACE = 0.5, 0.6
 
 
 def is_scattered(spans: Sequence[Span]) -> bool:
-    """Returns whether a layer was drawn in another order than that of reading.
-
-    False if some lines are turned or run to the left, of which the network knows nothing.
-    """
+    """Returns whether a layer, all of whose lines run to the right, was drawn in another order than that of reading."""
     if any(span.is_turned or set(map(bidirectional, span.line.text)) & {"R", "AL"} for span in spans):
         return False
     pieces = parted_by("\n\t", [span for span in spans if sum(map(str.isalpha, span.line.text)) >= _LETTERS])
-    back = sum(_goes_back(before[-1], after[0]) for before, after in pairwise(pieces))
-    return back >= max(_FEWEST, _SHARE * len(pieces))
+    ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
+    back = [end for end, (a, b) in zip(ends, pairwise(pieces), strict=False) if _goes_back(a[-1], b[0])]
+    parted = any(min(end, ends[-1] - end) > _PARTED * ends[-1] for end in back)
+    return parted or len(back) >= max(_FEWEST, _SHARE * len(pieces))
 
 
 def _goes_back(before: Span, after: Span) -> bool:

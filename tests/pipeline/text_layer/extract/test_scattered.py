@@ -46,8 +46,8 @@ def in_disorder(seed: int) -> list[Drawn]:
 
 @pytest.mark.parametrize(
     "lines",
-    [[*FOOT, *reversed(ITEMS), *reversed(HEAD)], in_disorder(1), in_disorder(2)],
-    ids=["from the foot up", "shuffled", "otherwise"],
+    [[*FOOT, *reversed(ITEMS), *reversed(HEAD)], [*ITEMS, *FOOT, *HEAD], in_disorder(1), in_disorder(2)],
+    ids=["from the foot up", "its head last", "shuffled", "otherwise"],
 )
 def test_an_invoice_drawn_in_any_order_is_read_in_order_with_its_table(lines: list[Drawn]) -> None:
     layer = layer_of(drawn(lines))
