@@ -74,7 +74,8 @@ def _join_rows(texts: Sequence[str], boxes: Floats, roles: Floats, pairs: Floats
     is_narrow = ends.max() - boxes[:, 0].min() < _NARROW * np.median(boxes[:, 3])
     for number in np.argsort(boxes[:, 0]) if is_narrow else np.flatnonzero(are_amounts):
         left, end, base, size = boxes[number]
-        beside = (ends < left + _NEAR * size) & (abs(boxes[:, 2] - base) < ONE_ROW * size)
+        in_row = abs(boxes[:, 2] - base) < ONE_ROW * size
+        beside = in_row & (boxes[:, 0] < left) & (ends < left + _NEAR * size)
         name = int(np.where(beside, ends, -np.inf).argmax())
         is_named = beside.any() and not is_cell[name] | is_cell[number]
         is_one = any(map(str.isalpha, texts[name])) and (are_amounts & (abs(ends - end) < size)).sum() > 1
