@@ -5,7 +5,7 @@ values before their labels, lines from the foot up or columns from the right.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from unicodedata import bidirectional
@@ -21,9 +21,9 @@ from pipeline.text_layer.extract.transcript import shown, words_of
 
 # So many pieces of lines, and such a share of the page's, or one with so much of the page before and behind it, come
 # behind others at their right or below them. Figures and formulas, of fewer letters, are drawn in any order.
-_FEWEST, _SHARE, _LETTERS, _PARTED = 3, 0.05, 3, 0.3
-# In type sizes: as far may baselines of one line be apart, and its words reach into each other; white between words.
-_SAME_LINE, _SPACE = 0.5, 0.6
+_FEWEST, _SHARE, _LETTERS, _PARTED, _MOST = 3, 0.05, 3, 0.3, 5000  # of maps there are more pieces
+# In type sizes: how far apart baselines of one line are at most, and of pieces that are joined; white between words.
+_SAME_LINE, _LEVEL, _SPACE = 0.5, 0.1, 0.6
 
 
 def is_scattered(spans: Sequence[Span]) -> bool:
@@ -34,7 +34,7 @@ def is_scattered(spans: Sequence[Span]) -> bool:
     ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
     back = [end for end, (a, b) in zip(ends, pairwise(pieces), strict=False) if _goes_back(a[-1], b[0])]
     parted = any(min(end, ends[-1] - end) > _PARTED * ends[-1] for end in back)
-    return parted or len(back) >= max(_FEWEST, _SHARE * len(pieces))
+    return len(pieces) < _MOST and (parted or len(back) >= max(_FEWEST, _SHARE * len(pieces)))
 
 
 def _goes_back(before: Span, after: Span) -> bool:
@@ -94,17 +94,12 @@ def _as_drawn(word: Word, boxes: Mapping[tuple[str, int, int], Sequence[BoxPx]])
     return replace(word, box_px=own, confidence=None)
 
 
-def _joined(pieces: Sequence[list[Span]]) -> Iterator[list[Span]]:
+def _joined(pieces: Iterable[list[Span]]) -> Iterator[list[Span]]:
     """Yields pieces of lines, those that go on with each other as one, whichever was drawn first."""
-    waiting = sorted(pieces, key=lambda piece: piece[0].line.x0)
-    while waiting:
-        piece = waiting.pop(0)
-        while after := next((it for it in waiting if _goes_on(piece[-1], it[0])), None):
-            waiting.remove(after)
-            piece = [*piece, *after]
-        yield piece
-
-
-def _goes_on(before: Span, after: Span) -> bool:
-    size, gap = max(before.line.size, after.line.size), after.line.x0 - before.line.x1
-    return abs(after.line.base - before.line.base) < 0.1 * size and -_SPACE * size < gap < _SPACE * size
+    by_height = sorted(pieces, key=lambda piece: piece[0].line.base)
+    lower = [b[0].line.base - a[0].line.base > _LEVEL * b[0].line.size for a, b in pairwise(by_height)]
+    for start, end in pairwise([0, *(n for n, is_next in enumerate(lower, 1) if is_next), len(by_height)]):
+        row = sorted(by_height[start:end], key=lambda piece: piece[0].line.x0)
+        apart = [abs(b[0].line.x0 - a[-1].line.x1) > _SPACE * b[0].line.size for a, b in pairwise(row)]
+        for first, last in pairwise([0, *(n for n, is_next in enumerate(apart, 1) if is_next), len(row)]):
+            yield [span for piece in row[first:last] for span in piece]
