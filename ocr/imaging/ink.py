@@ -13,7 +13,6 @@ from encoders.views import UInt8Array
 from ocr.imaging.measures import PAGE_INK, PRINT_LEVELS, InkLimits
 from ocr.imaging.planes import resized
 from ocr.imaging.profiles import Mask, doubling
-from ocr.imaging.quantiles import quantiles
 
 _PAPER_CELL = 8
 # Pages whose median shade is darker than this have light print on dark paper.
@@ -91,7 +90,7 @@ def print_in(contrast: UInt8Array, limits: InkLimits) -> Mask:
     if not strong.size:
         return np.zeros(contrast.shape, np.bool_)
     chosen = strong[:: max(1, strong.size // limits.num_samples)]
-    least = max(PRINT_LEVELS, limits.share * float(quantiles(chosen[None], [limits.percentile / 100])[0]))
+    least = max(PRINT_LEVELS, limits.share * float(np.percentile(chosen, limits.percentile)))
     found: Mask = contrast > math.floor(least)  # the same for whole numbers, and faster
     return found
 
