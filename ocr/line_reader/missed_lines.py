@@ -41,9 +41,8 @@ _MANY_PX = 100_000  # of more in a row not all tell its slope
 # In type sizes: by so much at its ends a row is slanted otherwise than its page; by more than this slope no stamp is,
 # nor is it a larger share of the page.
 _SLANTED, _STEEP, _STAMP = 0.15, 0.7, 0.15
-_IN_VAIN = (
-    8  # handwriting is slanted in many rows: of 11 stamps on 315 pages none is found after six that are none
-)
+# Handwriting is slanted in many rows: of 11 stamps on 315 pages none is found after six that are none.
+_IN_VAIN = 8
 # How far from a line ink goes on at least and at most, in type sizes; once other columns' rows were read; and where the
 # lines above and below go on.
 _BESIDE, _BESIDE_AT_LAST, _IN_SPANNED = (0.8, 1.1), (1.6, 1.6), (2.5, 2.5)

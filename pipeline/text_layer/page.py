@@ -206,11 +206,11 @@ def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -
     own, size_px = evidence.spans, _size_px(page, px_per_pt)
     parsed, parts = as_parsed(own, px_per_pt, size_px, *structure)
     if is_taken and is_scattered(own):
-        ordered = in_order(own, px_per_pt, size_px, *drawn_rules(page))
-        if Counter("".join(ordered[0].text.split())) == Counter(
-            "".join(parsed.text.split())
-        ):  # nothing is lost
-            parsed, parts = ordered
+        letters, drawn = Counter("".join(parsed.text.split())), (parsed, parts)
+        parsed, parts = in_order(own, px_per_pt, size_px, *drawn_rules(page))
+        if Counter("".join(parsed.text.split())) != letters:  # nothing is lost
+            parsed, parts = drawn
+            verdict = verdict if last else Verdict(reason="its lines are out of order")
     return Layer(
         **facts_of(parsed, ParsedText),
         parts=parts,

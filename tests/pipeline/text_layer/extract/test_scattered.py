@@ -9,6 +9,8 @@ from typing import Any
 import pymupdf
 import pytest
 
+from ocr.types import ParsedText
+from pipeline.text_layer import page as judged_page
 from pipeline.text_layer.extract.scattered import is_scattered
 from pipeline.text_layer.extract.spans import read_spans
 from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
@@ -83,6 +85,17 @@ def test_words_drawn_one_by_one_in_any_order_make_lines() -> None:
             x += pymupdf.get_text_length(f"{word} ", fontsize=10)
     random.Random(4).shuffle(words)
     assert layer_of(drawn(words)).text.split() == PROSE[:30].split() * 6
+
+
+def test_a_layer_that_would_lose_words_stays_as_drawn_and_is_read_instead(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        judged_page, "in_order", lambda *_: (ParsedText(text="Northwind", markdown="Northwind"), ())
+    )
+    layer = layer_of(drawn(in_disorder(1)))
+    assert (layer.is_trustworthy, layer.reason) == (False, "its lines are out of order")
+    assert "Kitchen chair" in layer.text
 
 
 def test_what_is_set_in_order_stays_as_it_was_drawn() -> None:
