@@ -123,16 +123,11 @@ def compose(rng: random.Random, source: PageSource, form: Form, category: str | 
         width_pt=(frame.width - gap * (columns - 1)) / columns, size_pt=size_pt, columns=columns,
         measure=style.measure(source.fonts), measure_code=style.measure(source.fonts, code=True),
     )  # fmt: skip
-    layout = Layout(
-        fonts=source.fonts,
-        style=style,
-        images=writer.images,
-        width_pt=form.width_pt,
-        height_pt=form.height_pt,
-    )
+    width, height, images = form.width_pt, form.height_pt, writer.images
+    layout = Layout(fonts=source.fonts, style=style, images=images, width_pt=width, height_pt=height)
     above, below = _bands(frame, size_pt, form.height_pt)
     furniture = form.furniture and not genre.plain
-    if furniture and rng.random() < 0.35:
+    if furniture and rng.random() < genre.headers:
         layout.place([block("header", writer)], [above])
     notes = furniture and rng.random() < genre.footnotes
     _body(writer, layout, genre, frame, gap, form.fill, notes=notes)

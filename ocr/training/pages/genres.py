@@ -23,8 +23,8 @@ class Genre:
     sizes_pt: of the running text, drawn evenly on a logarithmic scale. blocks: makers' names with weights;
     first: makers whose blocks open a share of the pages, over all columns. fills: shares of the page written on.
     foreign, business: shares of pages that are surely in another language than English, or of names, addresses and
-    goods. footnotes, margin_notes: shares of pages with them. leading: of lines, in type sizes; gutter: between
-    columns, likewise. mono: typewritten; plain: no headers and footers.
+    goods. headers, footnotes, margin_notes: shares of pages with them. leading: of lines, in type sizes; gutter:
+    between columns, likewise. mono: typewritten; plain: no headers and footers.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Genre:
     business: float = 0.0
     leading: tuple[float, float] = (1.05, 1.5)
     gutter: tuple[float, float] = (1.2, 3.0)
+    headers: float = 0.35
     footnotes: float = 0.0
     margin_notes: float = 0.0
     mono: bool = False
@@ -83,11 +84,5 @@ def draw_form(rng: random.Random) -> Form:
         size = min(size, 11.0)
     elif not genre.plain and rng.random() < 0.04:
         size = rng.uniform(6.0, 20.0)
-    return Form(
-        genre=genre,
-        width_pt=width,
-        height_pt=height,
-        size_pt=size,
-        columns=columns,
-        fill=rng.choice(genre.fills),
-    )
+    fill = rng.choice(genre.fills)
+    return Form(genre=genre, width_pt=width, height_pt=height, size_pt=size, columns=columns, fill=fill)

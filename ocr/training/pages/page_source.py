@@ -25,6 +25,7 @@ class PageSource:
     """One split of a corpus. Every worker process has its own; `folder` is the output of ocr.training.corpus."""
 
     def __init__(self, folder: Path, split: str = "train") -> None:
+        self.printed = folder / f"printed-{split}.json.xz"
         self.text = TextSource(folder / "text", split)
         self.fonts = Fonts(folder / "fonts")
         self.pictures = Pictures(folder / "pictures")

@@ -102,11 +102,7 @@ def layer_lines(sheet: Sheet) -> list[tuple[list[tuple[str, tuple[float, ...]]],
 
 def clean(mark: str) -> str:
     """Returns a character as the truth has it: ligatures spelled out, NFC, one kind of hyphen and of space."""
-    mark = (
-        unicodedata.normalize("NFKC", mark)
-        if "\ufb00" <= mark <= "\ufb06"
-        else unicodedata.normalize("NFC", mark)
-    )
+    mark = unicodedata.normalize("NFKC" if "\ufb00" <= mark <= "\ufb06" else "NFC", mark)
     return _REPLACED.get(mark, mark)
 
 

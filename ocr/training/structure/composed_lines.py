@@ -1,8 +1,11 @@
 """Pages of lines with their truth, composed and not drawn."""
 
 import base64
+import json
+import lzma
 import random
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 from ocr.training.pages.genres import GENRES, draw_form
@@ -15,11 +18,31 @@ from ocr.training.structure.nested_pages import articles, nested, noted, spreads
 from ocr.training.structure.page_parts import single
 from ocr.training.structure.placed_lines import MOST, LinePage
 from ocr.training.structure.table_pages import entries, reference, tight
+from ocr.training.structure.true_lines import Place, TrueLine
+
+
+def printed(rng: random.Random, source: PageSource) -> LinePage:
+    """Returns a page of the corpus that a browser printed. Raises LookupError where it has none."""
+    return rng.choice(_printed(source.printed))
+
+
+@cache
+def _printed(file: Path) -> list[LinePage]:
+    made = list[LinePage]()
+    for size, lines, rules in json.loads(lzma.decompress(file.read_bytes())) if file.is_file() else ():
+        own = list[TrueLine]()
+        for text, words, base, type_size, (block, role, table, rows, columns) in lines:
+            place = Place(block, role, table, tuple(rows), tuple(columns))
+            ends = {"words": tuple(map(tuple, words)), "x0": words[0][0], "x1": words[-1][1]}
+            own.append(TrueLine(text=text, base=base, size=type_size, place=place, order=len(own), **ends))
+        made.append(LinePage.of("printed", size, own, map(tuple, rules)))
+    return made
+
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.06, screen: 0.05, spreads: 0.04, noted: 0.03, explained: 0.07, boxes: 0.06, articles: 0.04,
-    entries: 0.10, reference: 0.10, tight: 0.14,
+    nested: 0.05, screen: 0.04, spreads: 0.06, noted: 0.02, explained: 0.06, boxes: 0.05, articles: 0.04,
+    entries: 0.10, reference: 0.10, tight: 0.11, printed: 0.10,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page

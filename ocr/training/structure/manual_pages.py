@@ -117,10 +117,8 @@ def explained(rng: random.Random, source: PageSource) -> LinePage:
         put_line(lines, number, (right - 0.55 * size * len(number), right + size, y), size, place)
         y += rng.uniform(1.5, 3.0) * leading
     named, larger = rng.choice([0.0, 0.3, 0.8]), rng.choice([1.0, 1.0, 1.2]) * size
-    kinds = (
-        text, hung, program, partial(columns, "code"), partial(columns, "table cell"), contents, speeches,
-        valued,
-    )  # fmt: skip
+    tabular = partial(columns, "code"), partial(columns, "table cell")
+    kinds = (text, hung, program, *tabular, contents, speeches, valued)
     top, last, shares = y, y, [rng.random() ** 3 for _ in kinds]
     for column in range(several):
         left, right, y = column * width + gutter, (column + 1) * width - gutter, top

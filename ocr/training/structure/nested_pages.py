@@ -1,6 +1,7 @@
 """Pages of several parts: bands and regions, open books, newspapers."""
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 from ocr.line_reader.structure_network import ROLES
@@ -67,15 +68,19 @@ def _bar(rng: random.Random, source: PageSource, lines: list[TrueLine], box: Box
 
 
 def spreads(rng: random.Random, source: PageSource) -> LinePage:
-    """Returns two pages side by side, as of an open book, each with a head and a foot of its own."""
+    """Returns two pages side by side, as of an open book, each with a head and a foot of its own, level on most."""
     width, height, lines, rules = rng.uniform(280, 420), rng.uniform(400, 620), list[TrueLine](), list[Box]()
-    genre, size = NAMED[rng.choice(["book", "book", "paper", "manual"])], rng.uniform(7.0, 11.0)
+    size, top, is_level = rng.uniform(7.0, 11.0), 0.0, rng.random() < 0.7
+    genre = replace(
+        NAMED[rng.choice(["book", "book", "paper", "manual"])], headers=rng.choice([0.35, 1.0, 1.0])
+    )
     for number in range(2):
         fill = rng.choice([1.2, 1.2, 0.9, 0.5])
         form = Form(genre=genre, width_pt=width, height_pt=height, size_pt=size, columns=1, fill=fill)
         page = single(rng, source, form)
         left = min(line.x0 for line in page.lines)
-        top = min(line.base - 0.8 * line.size for line in page.lines)
+        if not top or not is_level:
+            top = min(line.base - 0.8 * line.size for line in page.lines)
         placed = moved(page, number * width + left, top, lines)
         lines += placed.lines
         rules += placed.rules

@@ -19,9 +19,8 @@ _INNER = ("mixed", "book", "paper", "manual", "letter", "form", "tables", "card"
 def single(rng: random.Random, source: PageSource, form: Form) -> LinePage:
     """Returns a page of one genre, as typeset. Raises what USELESS_DRAW names."""
     sheet = compose(rng, source, form)
-    return LinePage.of(
-        form.genre.name, (form.width_pt, form.height_pt), list(true_lines(sheet)), true_rules(sheet)
-    )
+    size_pt = form.width_pt, form.height_pt
+    return LinePage.of(form.genre.name, size_pt, true_lines(sheet), true_rules(sheet))
 
 
 def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float) -> LinePage:
@@ -36,7 +35,7 @@ def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float
         for row in range(rng.randint(3, 14)):
             text, place = (
                 source.text.phrase(rng, category, rng.randint(1, most)),
-                Place(row if mark else 0, role),
+                Place(row * bool(mark), role),
             )
             x = put_line(lines, mark.format(row + 1), (0.0, width_pt, y), size_pt, place) if mark else 0.0
             for part in wrapped(text, (width_pt - at) / size_pt) if mark else [text]:

@@ -13,7 +13,18 @@ from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
-_STYLES = ("", "", "", "", "declared", "members", "meant", "code")  # of tables as browsers print them
+_STYLES = (
+    "",
+    "",
+    "",
+    "",
+    "declared",
+    "members",
+    "meant",
+    "code",
+    "figures",
+)  # of tables as browsers print them
+_FIGURES = range(-9, 1)  # kinds of columns: whole numbers of so many digits, others
 
 
 def reference(rng: random.Random, source: PageSource) -> LinePage:
@@ -23,8 +34,9 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
     further left where it is long. Sections without a name are tables stacked with little between, each with columns of
     its own on some cards; some have a row of heads, some cells are figures that end at the right.
     """
-    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 1, 2, 3, 3, 4])
-    wide, gap = rng.uniform(30, 48 if count > 1 else 140) * size, rng.uniform(1.5, 4.0) * size
+    size, count = rng.uniform(5.0, 10.0), rng.choice([1, 1, 2, 2, 3, 3, 4, 5])
+    wide, gap = rng.uniform(22, 48 if count > 1 else 140) * size, rng.uniform(1.0, 4.0) * size
+    many = rng.choice([5, 16, 16])
     left, high, leading = rng.uniform(2, 6) * size, rng.uniform(50, 90) * size, rng.uniform(1.1, 1.5) * size
     category, lines = source.text.category(rng), list[TrueLine]()
     block, table, y, foot = 0, -1, left + rng.choice([0, 4]) * size, left
@@ -81,7 +93,7 @@ def reference(rng: random.Random, source: PageSource) -> LinePage:
                     y += leading
                 block += 1
             table, has_head = table + 1, first or rng.random() < headed
-            for row in range(1 if first else rng.randint(1, 16)):
+            for row in range(1 if first else rng.randint(1, many)):
                 start, end, indent, before = y, y, rng.choice([0.0, 0.0, 0.0, 1.5]) * size, x
                 is_head, begun = has_head and not row, len(lines)
                 for cell, stop in enumerate(stops):
@@ -157,13 +169,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice(_STYLES)
         if rng.random() < 0.5 if style else rng.random() < 0.1:
             y += 1.0
-            put(
-                phrase(3),
-                left,
-                left + wide,
-                Place(block, ROLES.index("heading 2")),
-                rng.choice([1, 1.2, 1.6]),
-            )
+            name, scale = Place(block, ROLES.index("heading 2")), rng.choice([1, 1.2, 1.6])
+            put(phrase(3), left, left + wide, name, scale)
             under = y + rng.uniform(0.3, 0.6)
             rules += frame((left, under, left + wide, under), "t") if rng.random() < 0.5 else []
             y, block = y + rng.uniform(1.4, 2.6), block + 1
@@ -192,7 +199,9 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         pitch = leading * (1.0 if plain else rng.uniform(1.0, rng.choice([1.6, 1.6, 3.2])))
         if (free := wide - sum(widths) - count * gap) > 0 and rng.random() < 0.3:  # as wide as the page
             widths = [own + free * own / sum(widths) for own in widths]
-        sides = [rng.choice(sided) if sided == "c" or n == 0 or not kinds[n] else "l" for n in range(count)]
+        sides = [
+            rng.choice(sided) if sided == "c" or n == 0 or kinds[n] in _FIGURES else "l" for n in range(count)
+        ]
         sides[0] = rng.choice("rrl") if style == "declared" else sides[0]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
@@ -237,7 +246,8 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a catalogue's page or a menu's columns: entries under names, with numbers at the left and prices at the
     right. What is told of a dish, after its price, stands below it.
     """
-    count, size, prices = rng.choice([1, 1, 2, 2, 2, 3]), rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
+    plain, size, prices = rng.random() < 0.25, rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
+    count = rng.choice([2, 2, 3, 4] if plain else [1, 1, 2, 2, 2, 3])
     width = rng.uniform(300, 600) if count == 1 else rng.uniform(17, 38) * size
     from_left, to_right, top = rng.uniform(0.06, 0.15), rng.uniform(0.85, 0.95), rng.uniform(3, 12) * size
     hung, number, y = rng.choice([0.0, rng.uniform(2.0, 5.0)]) * size, rng.randint(1, 900), top
@@ -264,6 +274,9 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
             put(text, end + 0.5 * size if text[0] == "." else at, right + size, block, "list item")
             end = right - 5.5 * ahead * size
 
+    if plain:  # a price list
+        has_names, numbered, priced, prices, told = False, 0.0, 1.0, 1, 0.0
+        steady, every, alike, most = 1, rng.randint(5, 40), 1, rng.choice([2, 3, 5])
     if rng.random() < 0.3:  # over all columns
         text = source.text.phrase(rng, category, rng.randint(1, 4))
         put_line(
@@ -323,15 +336,18 @@ def _kinds(rng: random.Random, style: str, phrase: Callable[[int], str]) -> list
         "members": ["members", phrase(1).title().strip("{}"), *["qualifiers"] * more],
         "meant": [*[mark] * more, named, rng.choice([3, 6, 14])],
         "code": rng.choices(["declared", "types", 1, 3], k=rng.randint(2, 4)),
+        "figures": rng.choices([0, 0, -1, -2, -3, -4, -6], k=rng.randint(2, 9)),
     }
     return styles.get(style, [])
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int | str) -> str:
-    """Returns a cell's text: a phrase of up to so many words, a figure where 0, one of a list with names in it."""
+    """Returns a cell's text: a phrase of up to so many words, a figure from 0 down, one of a list with names in it."""
     if isinstance(kind, str):
         first, second, third = (phrase(1).strip(".,;:") for _ in range(3))
         return rng.choice(LISTS.get(kind, [kind])).format(first.lower(), second.title(), third.lower())
+    if kind < 0:
+        return f"{rng.randrange(10**-kind)}"
     return phrase(kind) if kind else f"{rng.uniform(0, 10 ** rng.randint(1, 5)):,.{rng.choice([0, 2])}f}"
 
 

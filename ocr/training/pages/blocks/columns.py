@@ -54,11 +54,8 @@ def _figures(w: Writer) -> Cell:
 
 def _sequence(w: Writer) -> Cell:
     """Numbers that go up: of lines, offsets of registers, code points."""
-    form, start, step = (
-        w.rng.choice(LISTS["sequences"]),
-        w.rng.randrange(9000),
-        w.rng.choice([1, 1, 1, 2, 4, 8, 16]),
-    )
+    form, start = w.rng.choice(LISTS["sequences"]), w.rng.randrange(9000)
+    step = w.rng.choice([1, 1, 1, 2, 4, 8, 16])
     return lambda n: form.format(start + n * step)
 
 

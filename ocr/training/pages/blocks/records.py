@@ -21,13 +21,8 @@ def wrapped(w: Writer) -> str:
     lines = [rng.choice([0.8, 1.6, 2.6, 3.6]) for _ in range(count)]
     code = [w.chance(0.35) for _ in range(count)]
     code[-1 if w.chance(0.7) else rng.randrange(count)] = False
-    words = [
-        *alike(rng, 20),
-        *(f"-{rng.choice(string.ascii_letters)}" for _ in range(5)),
-        "ALL",
-        "|",
-        stem(rng),
-    ]
+    options = (f"-{rng.choice(string.ascii_letters)}" for _ in range(5))
+    words = [*alike(rng, 20), *options, "ALL", "|", stem(rng)]
     rows = [[_fitted(w, w.words(1, 3).split(" "), room / _BOLD, 2, code=False) for room in rooms]]
     for _ in range(rng.randint(3, 14)):
         row = []

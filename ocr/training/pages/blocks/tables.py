@@ -57,11 +57,8 @@ def grid(
     go over several rows; None makes them as wide as their cells. scale: of the type.
     """
     rng, kind, line = w.rng, w.rng.choice(LISTS["rules"]), w.rng.choice(LISTS["rule styles"])
-    stripe, head, tag = (
-        rng.choice(LISTS["stripes"]),
-        rng.choice(LISTS["head styles"]),
-        "th" if w.chance(0.3) else "td",
-    )
+    stripe, head = rng.choice(LISTS["stripes"]), rng.choice(LISTS["head styles"])
+    tag = "th" if w.chance(0.3) else "td"
     right, upright = rng.random() < 0.7, rng.choice(["top", "top", "middle"])
     clear = kind in ("grid", "rows", "inner") or upright == "top"  # shows where a merged cell belongs
     spans = _spans(w, len(rows), merged=percents is not None and clear and w.chance(0.3))

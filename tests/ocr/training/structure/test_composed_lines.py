@@ -1,12 +1,16 @@
+import json
+import lzma
 import random
 from pathlib import Path
 
 import pytest
 
-from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
+from ocr.training.pages.page_source import USELESS_DRAW
+from ocr.training.structure.composed_lines import NAMES, line_pages, line_source, printed
 from ocr.training.structure.line_noise import found
+from ocr.training.structure.nested_pages import articles
 from ocr.training.structure.placed_lines import LinePage
-from ocr.training.structure.true_lines import ROLES
+from ocr.training.structure.true_lines import ROLES, Place
 
 
 def _pages(corpus: Path, count: int, genres: frozenset[str] = NAMES) -> list[LinePage]:
@@ -21,7 +25,7 @@ def test_pages_are_the_same_for_the_same_seed(corpus: Path) -> None:
 def test_genres_are_held_out_by_name(corpus: Path) -> None:
     names = frozenset({"receipt", "tables"})
     assert {page.genre for page in _pages(corpus, 8, names)} <= names
-    genres = {page.genre for page in _pages(corpus, 60, NAMES - names)}
+    genres = {page.genre for page in _pages(corpus, 90, NAMES - names)}
     assert not genres & names
     assert {"nested", "boxes", "articles", "entries"} <= genres
 
@@ -32,9 +36,13 @@ def made(corpus: Path) -> list[LinePage]:
     return _pages(corpus, 60)
 
 
-def test_an_article_is_read_to_its_end_before_the_headline_below_it(made: list[LinePage]) -> None:
-    below = 0
-    for page in (page for page in made if page.genre == "articles"):
+def test_an_article_is_read_to_its_end_before_the_headline_below_it(corpus: Path) -> None:
+    below, source = 0, line_source(corpus)
+    for seed in range(12):
+        try:
+            page = found(random.Random(seed), articles(random.Random(seed), source))
+        except USELESS_DRAW:
+            continue
         for at, line in enumerate(page.lines):
             wide = line.x1 - line.x0 > 0.3 * page.width_pt and ROLES[line.place.role].startswith("heading")
             over = [
@@ -83,3 +91,35 @@ def test_uses_of_a_page_differ_in_what_was_found(corpus: Path) -> None:
 def test_a_page_without_lines_is_found_without_lines() -> None:
     page = LinePage.of("book", (300.0, 400.0), ())
     assert not any(found(random.Random(seed), page).lines for seed in range(20))
+
+
+def test_a_page_that_a_browser_printed_is_taken_from_the_corpus(corpus: Path, tmp_path: Path) -> None:
+    rng, source = random.Random(0), line_source(corpus)
+    with pytest.raises(LookupError):
+        printed(rng, source)
+    lines = [
+        ["a bc", [[5, 8], [9, 16]], 20, 9, [3, 1, 0, [1, 2], [0, 0]]],
+        ["d", [[30, 33]], 20, 9, [3, 1, 0, [1, 1], [1, 1]]],
+    ]
+    source.printed = tmp_path / "printed.json.xz"
+    source.printed.write_bytes(lzma.compress(json.dumps([[[90, 60], lines, [[0, 25, 90, 25]]]]).encode()))
+    page = printed(rng, source)
+    assert [(line.text, line.x0, line.x1, line.order) for line in page.lines] == [
+        ("a bc", 5, 16, 0),
+        ("d", 30, 33, 1),
+    ]
+    assert page.lines[0].place == Place(3, 1, 0, (1, 2), (0, 0))
+    assert (page.width_pt, page.rules) == (90, ((0, 25, 90, 25),))
+    assert found(rng, page).lines
+
+
+def test_open_books_have_heads_that_are_level(made: list[LinePage]) -> None:
+    """The left page's comes first, with all of that page before the right one's."""
+    level = 0
+    for page in (page for page in made if page.genre == "spreads"):
+        heads = [line for line in page.lines if ROLES[line.place.role] in ("page header", "page number")]
+        sides = [line.x0 > page.width_pt / 2 for line in page.lines]
+        assert sides == sorted(sides)
+        first = min(line.base for line in page.lines) + 5
+        level += len({line.x0 > page.width_pt / 2 for line in heads if line.base < first}) == 2
+    assert level
