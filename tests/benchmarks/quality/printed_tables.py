@@ -70,16 +70,21 @@ def make(folder: Path, out: Path, count: int, seed: int = 0) -> int:
         page = "".join(
             ("<!doctype html><html>", *_HEAD.findall(text)[:1], "<body>", *around, "</body></html>")
         )
-        name, shown = out / f"{made:03}-{package}", file.with_name("_printed.html")
-        shown.write_text(_SCRIPT.sub("", page), encoding="utf-8")
-        command = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
+        name = out / f"{made:03}-{package}"
         pdf = name.with_suffix(".pdf")
-        subprocess.run((*command, f"--print-to-pdf={pdf}", shown.as_uri()), capture_output=True, timeout=60)
-        shown.unlink()
+        printed(_SCRIPT.sub("", page), file.with_name("_printed.html"), pdf)
         if pdf.is_file():
             name.with_suffix(".html").write_text(table.group(), encoding="utf-8")
             used[package], made = used[package] + 1, made + 1
     return made
+
+
+def printed(markup: str, shown: Path, pdf: Path) -> None:
+    """Prints a page that stands in this file for as long, beside what it names."""
+    shown.write_text(markup, encoding="utf-8")
+    command = ("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
+    subprocess.run((*command, f"--print-to-pdf={pdf}", shown.as_uri()), capture_output=True, timeout=60)
+    shown.unlink()
 
 
 def is_usable(markup: str) -> bool:
