@@ -16,7 +16,7 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine, TurnedLines, shared
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
@@ -81,20 +81,20 @@ def turned_lines(
 
 def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
     """Returns the columns of single letters, each with what is around it, where letters may be that were not found."""
-    found: list[tuple[int, Box]] = []
-    pieces = (read.line.box for read in unsure if not read.is_rule and len(read.text.strip()) <= _MARKS)
+    pieces = [read.line.box for read in unsure if not read.is_rule and len(read.text.strip()) <= _MARKS]
+    edges, numbers = np.full((len(pieces), 4), -np.inf), [0] * len(pieces)  # left and top negated: all grow
     for left, top, right, foot in sorted(pieces, key=itemgetter(1)):
-        for at, (number, (x0, y0, x1, y1)) in enumerate(found):
-            shared_px, widest = min(x1, right) - max(x0, left), max(x1 - x0, right - left)
-            if shared_px > _BELOW * min(x1 - x0, right - left) and top - y1 < _WHITE * widest:
-                found[at] = number + 1, (min(x0, left), y0, max(x1, right), max(y1, foot))
-                break
-        else:
-            found.append((1, (left, top, right, foot)))
-    long = sorted((own for own in found if own[0] >= _COLUMN), reverse=True)[:_LONGEST]
+        x0, _, x1, y1 = (edges[: len(pieces) - numbers.count(0)] * (-1, -1, 1, 1)).T
+        shared_px, widest = np.minimum(x1, right) - np.maximum(x0, left), np.maximum(x1 - x0, right - left)
+        is_below = (shared_px > _BELOW * np.minimum(x1 - x0, right - left)) & (top - y1 < _WHITE * widest)
+        at = np.append(np.flatnonzero(is_below), len(x0))[0]
+        edges[at] = np.maximum(edges[at], (-left, -top, right, foot))
+        numbers[at] += 1
+    columns = zip(numbers, (edges * (-1, -1, 1, 1)).tolist(), strict=True)
+    long = sorted((column for column in columns if column[0] >= _COLUMN), reverse=True)
     return [
         (max(0, int(2 * x0 - x1)), max(0, int(y0 - 3 * (x1 - x0))), int(2 * x1 - x0), int(y1 + 3 * (x1 - x0)))
-        for _, (x0, y0, x1, y1) in long
+        for _, (x0, y0, x1, y1) in long[:_LONGEST]
     ]
 
 
