@@ -150,7 +150,9 @@ def figures(font: str, angle_deg: int) -> UInt8Array:
     return np.ascontiguousarray(np.rot90(page, angle_deg // 90))
 
 
-@pytest.mark.parametrize("font", ["cour", "helv", "tiro"])
+@pytest.mark.parametrize(
+    "font", ["cour", *(pytest.param(font, marks=pytest.mark.slow) for font in ("helv", "tiro"))]
+)
 @pytest.mark.parametrize(
     ("angle_deg", "doubt_deg"), [(90, 90), (90, 270), (180, 180), (180, None), (270, 90)]
 )

@@ -50,7 +50,7 @@ def test_a_page_model_that_does_not_ship_is_told_at_once(
     assert not database.exists()
 
 
-@pytest.mark.parametrize("closed", [">&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize("closed", [pytest.param(">&-", marks=pytest.mark.slow), ">&- 2>&- <&-"])
 def test_a_run_that_was_started_without_streams_ends_as_any_other(closed: str, tmp_path: Path) -> None:
     """As some supervisors start it. A file that is opened as number 1 would get what is printed."""
     summary = tmp_path / "summary.json"

@@ -174,6 +174,7 @@ def mixed(docs: Path, make_pdf: MakePdf) -> None:
     make_pdf(docs / "a.pdf", ["one", ""])
 
 
+@pytest.mark.slow
 def test_in_turn_as_side_by_side_with_one_model_in_memory(
     batch: Batch, tmp_path: Path, other: Path, alive: list[int]
 ) -> None:
@@ -245,6 +246,7 @@ run_quietly(Config.model_validate_json(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_a_kill_between_two_models_loses_nothing(batch: Batch, tmp_path: Path, other: Path) -> None:
     mixed(batch.docs, batch.pdf)
     rung = {"name": "large", "model": str(other), "below": 1.0}

@@ -74,6 +74,11 @@ MODELS = {
 }
 
 
+def one_quick(*names: str) -> list[Any]:
+    """Returns the models' names as parameters, all but the first for the slow tests."""
+    return [names[0], *(pytest.param(name, marks=pytest.mark.slow) for name in names[1:])]
+
+
 # Whose own processor makes a page's inputs.
 PROCESSED = ("LightOnOCR", "PaddleOCR-VL", "HunyuanOCR")
 
@@ -119,7 +124,7 @@ def read_apart(
     return formats.parse(raw, loaded.output_format, loaded.tokenizer, width_px=width, height_px=height).text
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", one_quick("Qwen3-VL", *(name for name in MODELS if name != "Qwen3-VL")))
 def test_pages_become_rows_with_the_texts_of_the_model(name: str, batch: Batch, tmp_path: Path) -> None:
     save, paths = MODELS[name]
     model = save(tmp_path / "model")
@@ -274,7 +279,7 @@ def test_what_a_processor_reads_decides_whether_pages_were_read(
     assert sum(run_quietly(config).pages.values()) == 1
 
 
-@pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
+@pytest.mark.parametrize("name", one_quick("Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"))
 def test_a_file_of_16_frames_is_one_page_read_as_a_video(name: str, batch: Batch, tmp_path: Path) -> None:
     save, _ = MODELS[name]
     model = save(tmp_path / "model")
@@ -299,7 +304,7 @@ def test_a_file_of_16_frames_is_one_page_read_as_a_video(name: str, batch: Batch
     assert "" != as_video != as_page
 
 
-@pytest.mark.parametrize("name", ["Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"])
+@pytest.mark.parametrize("name", one_quick("Qwen3-VL", "Qwen2.5-VL", "MiniCPM-V 4.5"))
 def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
     name: str, batch: Batch, tmp_path: Path
 ) -> None:

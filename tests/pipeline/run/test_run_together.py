@@ -108,7 +108,13 @@ def test_pages_share_prompts_and_each_has_its_part_of_the_answer(
     assert {(Path(row["path"]).name, row["page"]): row["text"] for row in rows(batch.database)} == found
 
 
-@pytest.mark.parametrize("save", [published("qwen2_5_vl"), minicpm("2.6"), tiny_unlimited.save])
+@pytest.mark.parametrize(
+    "save",
+    [
+        published("qwen2_5_vl"),
+        *(pytest.param(save, marks=pytest.mark.slow) for save in (minicpm("2.6"), tiny_unlimited.save)),
+    ],
+)
 def test_without_page_breaks_in_the_answer_pages_are_read_as_each_by_itself(
     save: Callable[[Path], Path], batch: Batch, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from triton.compiler import ASTSource
 from ocr.decoding.gpu.kernels import layer_kernels, paged_kernels, prefill_kernels
 from tests.interpreter import not_interpreted
 
-pytestmark = not_interpreted  # the interpreter compiles nothing
+pytestmark = [not_interpreted, pytest.mark.slow]  # the interpreter compiles nothing
 SHARED_BYTES = 227 * 1024  # that one program may use on an H200
 ATTEND = {"H": 10, "GROUP": 1, "D": 128, "BLOCK": 64, "BLOCK_M": 16}
 PRODUCT = {"D": 1280, "INNER": 896, "BLOCK_M": 32, "BLOCK_N": 64, "BLOCK_K": 64}

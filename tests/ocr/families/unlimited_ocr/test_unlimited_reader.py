@@ -130,6 +130,7 @@ def read(reader: UnlimitedReader, tokens: list[VisionTokens], slots: int, **limi
     return read_by(reader, tokens, slots, NEW, **limits)
 
 
+@pytest.mark.slow
 def test_features_are_those_of_its_own_class(
     reader: UnlimitedReader, plain: Any, pages: list[PageViews], tokens: list[VisionTokens]
 ) -> None:
@@ -153,6 +154,7 @@ def test_tokens_are_those_of_its_own_generate(
 
 
 @torch.inference_mode()
+@pytest.mark.slow
 def test_several_pages_of_one_prompt_are_read_as_its_own_class_does(
     reader: UnlimitedReader, plain: Any, tokens: list[VisionTokens], pages: list[PageViews], expected: Any
 ) -> None:

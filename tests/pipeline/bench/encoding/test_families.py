@@ -86,7 +86,9 @@ def test_an_encoder_without_paths_is_timed_as_it_is(tmp_path: Path) -> None:
         measured(model, arms=("graph",))
 
 
-@pytest.mark.parametrize("model_type", ["paddleocr_vl", "deepseek_ocr2"])
+@pytest.mark.parametrize(
+    "model_type", ["paddleocr_vl", pytest.param("deepseek_ocr2", marks=pytest.mark.slow)]
+)
 def test_a_models_own_processor_is_a_stage_before_our_encoder(model_type: str, tmp_path: Path) -> None:
     """Its class does all of it in one, and its tokens are the same."""
     model = str(tiny_published.save(model_type, tmp_path))

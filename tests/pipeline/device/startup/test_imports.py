@@ -114,6 +114,7 @@ def test_one_thread_imports_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="without it there are no kernels to import"
 )
+@pytest.mark.slow
 def test_what_workers_are_forks_of_never_asks_for_a_gpu() -> None:
     """CUDA refuses every fork of a process that has as much as looked whether there is one."""
     code = """
