@@ -89,7 +89,7 @@ class OnnxNetworks(Networks):
         self.characters, self.sizes = read_sizes(folder)
         self._finder = _session(finder_graph(), ("darkness", "cells"), folder / "finder.safetensors", threads)
         self._reader = _session(
-            reader_graph(self.sizes), ("line", "logits"), folder / "reader.safetensors", threads
+            reader_graph(self.sizes), ("line", "chances"), folder / "reader.safetensors", threads
         )
 
     def cells(self, pages: Sequence[Floats]) -> list[Floats]:
@@ -102,17 +102,17 @@ class OnnxNetworks(Networks):
         return list(map(self._frames, images))
 
     def _frames(self, image: Floats) -> Frames:
-        logits = self._logits(image)
-        classes = 1 + logits[:, 1:].argmax(-1)
-        best, blank = logits[np.arange(len(logits)), classes], logits[:, 0].copy()
-        logits -= np.maximum(best, blank)[:, None]
-        chances = np.exp(np.minimum(best - blank, 0)) / np.exp(logits, out=logits).sum(-1)
-        return np.where(best > blank, classes, np.where(chances < LEAST, 0, -classes)), chances
+        shown = self._shown(image)
+        classes = 1 + shown[:, 1:].argmax(-1)
+        chances = shown[np.arange(len(shown)), classes]
+        return np.where(chances > shown[:, 0], classes, np.where(chances < LEAST, 0, -classes)), chances
 
-    def _logits(self, image: Floats) -> Floats:
+    def _shown(self, image: Floats) -> Floats:
         white = np.zeros((HEIGHT_PX, -image.shape[1] % self.sizes.step_px), np.float32)
-        logits: Floats = self._reader.run(None, {"line": np.concatenate([image, white], 1)[None, None]})[0][0]
-        return logits
+        chances: Floats = self._reader.run(None, {"line": np.concatenate([image, white], 1)[None, None]})[0][
+            0
+        ]
+        return chances
 
 
 def read_sizes(folder: Path) -> tuple[str, ReaderSizes]:
@@ -152,7 +152,7 @@ def finder_graph() -> Graph:
 
 
 def reader_graph(sizes: ReaderSizes) -> Graph:
-    """Returns the graph of the network that reads a line: line [1, 1, HEIGHT_PX, W] -> logits [1, frames, classes].
+    """Returns the graph of the network that reads a line: line [1, 1, HEIGHT_PX, W] -> chances [1, frames, classes].
 
     Its matrices multiply in 8 bits, each row of a matrix with a scale of its own, as they are stored.
     """
@@ -167,7 +167,8 @@ def reader_graph(sizes: ReaderSizes) -> Graph:
     for layer in range(sizes.layers):
         x = _trunk_block(graph, x, f"trunk.{layer}", width, sizes.heads)
     x = _linear(graph, _layer_norm(graph, x, "norm", width), "head", width, sizes.frames * sizes.num_classes)
-    graph.op("Reshape", x, graph.constant([0, -1, sizes.num_classes]), to="logits")
+    x = graph.op("Reshape", x, graph.constant([0, -1, sizes.num_classes]))
+    graph.op("Softmax", x, axis=-1, to="chances")
     return graph
 
 

@@ -103,7 +103,7 @@ def test_what_blank_is_likelier_than_is_told_alike_wherever_networks_run(
     shares = [[0.54, 0.06, 0.4, 0], [0.9, 0, 0, 0.1], [0.1, 0.2, 0.3, 0.4], [0.4, 0.2, 0, 0.4], [0.25] * 4]
     logits = np.log(np.array(shares, np.float32) + np.float32(1e-30))
     alone, line = OnnxNetworks(FOLDER), LinePaths(FOLDER, torch.device(device)).paths[1]
-    monkeypatch.setattr(alone, "_logits", lambda _: logits.copy())
+    monkeypatch.setattr(alone, "_shown", lambda _: np.array(shares, np.float32))
     monkeypatch.setattr(line._net, "forward", lambda *_: (torch.from_numpy(logits[None]).to(device), None))
     (classes, chances), [[others], [likely]] = (
         alone._frames(logits),
