@@ -25,14 +25,15 @@ from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
-from ocr.paragraphs.line_kinds import AMOUNT, heading
+from ocr.paragraphs.line_kinds import heading, is_sum
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
 from ocr.types import Block, ParsedText, Word
 
 Part = TypeVar("Part", Block, Word)
-_Filled = tuple[str, str, list[Word]]  # a table's text, its markdown and its words
+Size = tuple[float, float] | None
+_Filled = tuple[str, str, list[Word], Table]  # a table's text, its markdown, its words and its cells
 
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
@@ -54,7 +55,7 @@ _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class Row:
     """Lines that stand beside each other, from left to right, the same as a line of a block, and what they are.
 
     flat, level: both as they would stand on a page that lies level. grid: the number of the printed grid around it, -1
@@ -77,7 +78,7 @@ def page_text(
     turned: Sequence[TurnedLines] = (),
     rules: Sequence[Rule] = (),
     uprights: Sequence[Box] = (),
-    size_px: tuple[float, float] | None = None,
+    size_px: Size = None,
 ) -> ParsedText:
     """Returns the text of a page's lines, which may come in any order, with its blocks; boxes in the lines' pixels.
 
@@ -98,22 +99,12 @@ def page_text(
 
 
 def page_parts(
-    lines: Sequence[ReadLine],
-    rules: Sequence[Rule] = (),
-    uprights: Sequence[Box] = (),
-    size_px: tuple[float, float] | None = None,
+    lines: Sequence[ReadLine], rules: Sequence[Rule] = (), uprights: Sequence[Box] = (), size_px: Size = None
 ) -> Iterator[tuple[Block, list[Word], str]]:
     """Yields the blocks of lines in reading order, each with its words and its markdown."""
-    kept = lines_of_text(lines)
-    char_px = character_px(kept)
-    reads = whole_lines(kept, char_px)
-    level, rules, uprights = _levelled(reads, rules, uprights)
-    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
-    boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules), *uprights]
-    rows = _rows(reads, level, _grids_of(level, grids), size_px, boxes)
+    char_px, rows, tables = arranged(lines, rules, uprights, size_px)
     sizes = np.array([(row.line.size, len(row.line.text)) for row in rows])
     size = weighted_median(*sizes.T) if rows else 0.0
-    tables = _tables(rows, grids)
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part = rows[start:end]
@@ -121,7 +112,7 @@ def page_parts(
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
         white = table_without_rules([row.level for row in part]) if label == "table" else ()
         if filled := tables.get((start, end)) or (_filled(white, part) if white else None):
-            text, marked, placed = filled
+            text, marked, placed, _ = filled
             yield replace(block, text=text), placed, marked
             continue
         if label == _CODE:
@@ -129,7 +120,21 @@ def page_parts(
         yield block, words, _markdown(block)
 
 
-def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> Iterator[tuple[int, int, str]]:
+def arranged(
+    lines: Sequence[ReadLine], rules: Sequence[Rule], uprights: Sequence[Box], size_px: Size
+) -> tuple[float, list[Row], dict[tuple[int, int], _Filled]]:
+    """Returns the width of a character of a page's programs, its rows in order, and its tables by ranges of them."""
+    kept = lines_of_text(lines)
+    char_px = character_px(kept)
+    reads = whole_lines(kept, char_px)
+    level, rules, uprights = _levelled(reads, rules, uprights)
+    grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
+    boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules), *uprights]
+    rows = _rows(reads, level, _grids_of(level, grids), size_px, boxes)
+    return char_px, rows, _tables(rows, grids)
+
+
+def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[Row]) -> Iterator[tuple[int, int, str]]:
     """Yields the blocks, those of text parted where headings, captions, notes and furniture begin and end."""
     for start, end, label in found:
         labels = [row.label if label == "text" else label for row in rows[start:end]]
@@ -138,7 +143,7 @@ def _labelled(found: Iterable[tuple[int, int, str]], rows: Sequence[_Row]) -> It
             yield part[0], part[-1] + 1, own
 
 
-def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int], _Filled]:
+def _tables(rows: Sequence[Row], grids: Sequence[Table]) -> dict[tuple[int, int], _Filled]:
     """Returns the tables by the ranges [start, end) of their rows: in grids, as the network sees, and lists.
 
     Last come grids without columns, as where rules between cells are too short to be seen.
@@ -158,7 +163,7 @@ def _tables(rows: Sequence[_Row], grids: Sequence[Table]) -> dict[tuple[int, int
     return found
 
 
-def _is_one(numbers: Sequence[int], rows: Sequence[_Row], grid: Table) -> bool:
+def _is_one(numbers: Sequence[int], rows: Sequence[Row], grid: Table) -> bool:
     """Returns whether a printed grid is one table: what the network sees as several has its columns in one place."""
     starts: list[set[int]] = []
     for at, own in groupby((rows[n] for n in numbers), key=lambda row: row.table):
@@ -168,7 +173,7 @@ def _is_one(numbers: Sequence[int], rows: Sequence[_Row], grid: Table) -> bool:
     return all(a <= b or b <= a for a, b in pairwise(starts))
 
 
-def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tuple[tuple[int, int], Table]]:
+def _named(groups: Iterable[Sequence[int]], rows: Sequence[Row]) -> Iterator[tuple[tuple[int, int], Table]]:
     """Yields tables with the ranges [start, end) of their rows. groups: numbers of rows."""
     for own in groups:
         cells = [cell for n in own for cell in rows[n].flat]
@@ -184,7 +189,7 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[_Row]) -> Iterator[tu
         yield (own[0], own[-1] + 1), named_table(named, aligned)
 
 
-def _listed(rows: Sequence[_Row]) -> Iterator[Sequence[int]]:
+def _listed(rows: Sequence[Row]) -> Iterator[Sequence[int]]:
     """Yields the numbers of rows that are a table though neither rules nor the network say so, nor more white."""
     white = list[range]()  # that tells of tables: what cannot be filled tells of typewritten ones alone
     for start, end in table_ranges([row.line for row in rows]):
@@ -203,7 +208,7 @@ def _listed(rows: Sequence[_Row]) -> Iterator[Sequence[int]]:
                 yield run
 
 
-def _placed_words(row: _Row) -> list[tuple[Span, str]]:
+def _placed_words(row: Row) -> list[tuple[Span, str]]:
     return [((word.left, word.right), word.text) for cell in row.flat for word in cell.words]
 
 
@@ -260,7 +265,7 @@ def _grids_of(level: Sequence[ReadLine], grids: Sequence[Table]) -> Ints:
     return found
 
 
-def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
+def _filled(table: Table, rows: Sequence[Row]) -> _Filled | None:
     """Returns the text of a table, its markdown and its words, cell by cell; None if words stand outside its cells.
 
     Nor is a frame around text a table, or a form that is mostly empty. Its cells are as on a page that lies level.
@@ -290,11 +295,11 @@ def _filled(table: Table, rows: Sequence[_Row]) -> _Filled | None:
     if is_frame or is_list or table_markup.is_contents(written):
         return None
     headed = table_markup.with_head(written)
-    return table_markup.as_text(headed), table_markup.as_markdown(headed), words
+    return table_markup.as_text(headed), table_markup.as_markdown(headed), words, table
 
 
 def _with_programs(
-    found: Sequence[tuple[int, int, str]], rows: Sequence[_Row], char_px: float
+    found: Sequence[tuple[int, int, str]], rows: Sequence[Row], char_px: float
 ) -> Iterator[tuple[int, int, str]]:
     """Yields the blocks, those of a program as one. char_px: as wide is a character of its type."""
     fit = [fits(row.line.text, row.line.x1 - row.line.x0, char_px) for row in rows]
@@ -307,7 +312,7 @@ def _with_programs(
         yield from [(own[0][0], own[-1][1], _CODE)] if code else own
 
 
-def _program(rows: Sequence[_Row], char_px: float) -> str:
+def _program(rows: Sequence[Row], char_px: float) -> str:
     """Returns the lines of a program as they are indented, with the empty ones between."""
     left = min(row.line.x0 for row in rows)
     lines = [" " * round((row.line.x0 - left) / char_px) + row.line.text for row in rows]
@@ -341,14 +346,10 @@ def lines_of_text(lines: Sequence[ReadLine]) -> list[ReadLine]:
 
 
 def _rows(
-    reads: Sequence[ReadLine],
-    level: Sequence[ReadLine],
-    grids: Ints,
-    size_px: tuple[float, float] | None,
-    rules: Sequence[Box],
-) -> list[_Row]:
+    reads: Sequence[ReadLine], level: Sequence[ReadLine], grids: Ints, size_px: Size, rules: Sequence[Box]
+) -> list[Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
-    rows: list[_Row] = []
+    rows: list[Row] = []
     block = 0
     number_of = {id(read): number for number, read in enumerate(reads)}
     units = in_reading_order(reads, size_px, level=[read.line for read in level], rules=rules)
@@ -362,7 +363,7 @@ def _rows(
                 line = replace(line, block=block)
             flat = [level[number] for number in numbers]
             grid = int(grids[numbers[0]])
-            rows.append(_Row(own, flat, line, _line(flat, block), label, grid, table, places))
+            rows.append(Row(own, flat, line, _line(flat, block), label, grid, table, places))
     return rows
 
 
@@ -398,15 +399,14 @@ def _is_apart(above: Line, below: Line, *, is_other: bool) -> bool:
     return shared < _ONE_COLUMN * narrower or not is_close or (is_other and large > _OTHER * small)
 
 
-def _block(rows: Sequence[_Row], label: str, body_size: float) -> Block:
+def _block(rows: Sequence[Row], label: str, body_size: float) -> Block:
     text = "\n".join(row.line.text for row in rows)
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
     if label in ("text", "sub_title"):
         label = heading(text, size, body_size) or label
-    is_sum = (end := AMOUNT.search(text)) and not end[0].replace(".", "", 1).isdigit()  # no section's number
-    if label in _LEVELS and (is_sum or not any(map(str.isalpha, text))):
+    if label in _LEVELS and (is_sum(text) or not any(map(str.isalpha, text))):
         label = "text"  # a sum, a number or a mark is no heading
     return Block(
         label=label,

@@ -60,11 +60,17 @@ def has_leader(line: Line) -> bool:
     return _LEADER.search(line.text) is not None
 
 
+def is_sum(text: str) -> bool:
+    """Returns whether a text ends with an amount of money, which no heading does: not with a section's number."""
+    return (end := AMOUNT.search(text)) is not None and not end[0].replace(".", "", 1).isdigit()
+
+
 def heading(text: str, size: float, body_size: float) -> str | None:
     """Returns the label of text in larger type than most of the page's; None for what is no heading."""
     if (
         len(text) > _LONGEST_HEADING
         or not any(map(str.isalpha, text))
+        or is_sum(text)
         or not size >= _SUB_TITLE * body_size > 0
     ):
         return None

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import Counter
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,9 +15,8 @@ from pipeline.documents.script import main_script
 from pipeline.documents.settings import RenderSettings
 from pipeline.text_layer.extract.markdown import find_links
 from pipeline.text_layer.extract.places import composed, settled, written_in
-from pipeline.text_layer.extract.ruled_tables import drawn_rules, find_tables
-from pipeline.text_layer.extract.scattered import in_order, is_scattered
 from pipeline.text_layer.extract.spans import read_spans
+from pipeline.text_layer.extract.structure import structured
 from pipeline.text_layer.extract.transcript import as_parsed
 from pipeline.text_layer.trust.covered import mapped, uncovered
 from pipeline.text_layer.trust.ink import Drawn, Ink
@@ -202,15 +200,9 @@ def _judge(page: Any, px_per_pt: float, *, last: bool, seen: SeenFonts | None) -
         return None
     verdict = Verdict(reason=distrust_reason_if_unreadable(evidence)) if last else judge(evidence)
     is_taken = not verdict.reason or verdict.is_partial
-    structure = (find_links(page), find_tables(page, evidence.spans)) if is_taken else ()
-    own, size_px = evidence.spans, _size_px(page, px_per_pt)
-    parsed, parts = as_parsed(own, px_per_pt, size_px, *structure)
-    if is_taken and is_scattered(own):
-        letters, drawn = Counter("".join(parsed.text.split())), (parsed, parts)
-        parsed, parts = in_order(own, px_per_pt, size_px, *drawn_rules(page))
-        if Counter("".join(parsed.text.split())) != letters:  # nothing is lost
-            parsed, parts = drawn
-            verdict = verdict if last else Verdict(reason="its lines are out of order")
+    own, tables = structured(page, evidence.spans) if is_taken else (evidence.spans, [])
+    links = find_links(page) if is_taken else ()
+    parsed, parts = as_parsed(own, px_per_pt, _size_px(page, px_per_pt), links, tables)
     return Layer(
         **facts_of(parsed, ParsedText),
         parts=parts,

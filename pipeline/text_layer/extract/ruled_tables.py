@@ -27,6 +27,7 @@ _THIN, _LONG = 3.0, 8.0
 # around a page's text.
 _FILLED, _LONGEST = 0.3, 1500
 _SAME = 2.0  # points between edges of the same row or column
+_FINER = 0.5  # cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,34 +38,36 @@ class FilledTable:
     spans: tuple[Span, ...]
 
 
-def find_tables(page: Any, spans: Sequence[Span] = ()) -> list[Table]:
-    """Returns the page's tables of two or more cells: those with rules, then others; none for a rotated page.
+def find_tables(page: Any, spans: Sequence[Span] = (), named: Sequence[Table] = ()) -> list[Table]:
+    """Returns the page's tables of two or more cells: those with rules, then others; of a rotated page the named.
 
-    page: a pymupdf Page. spans: its text, for tables with rules across them alone or without. Raises: whatever MuPDF
-    does.
+    page: a pymupdf Page. spans: its text, for tables with rules across them alone or without. named: those that the
+    structure network sees. Raises: whatever MuPDF does.
     """
     if page.rotation:  # MuPDF would return positions on the unrotated page
-        return []
-    lines = list(_lines(spans))
-    tables, heads = _with_rules(page, lines)
-    boxes = [around(table) for table in tables]
-    for start, end in table_ranges(lines):
-        rows = lines[start:end]
-        table = () if all(row.is_mono for row in rows) else table_without_rules(rows)
-        if table and not any(touch(around(table), box) for box in boxes):
-            tables.append(table)
-    boxes = [around(table) for table in tables]
-    return tables + [head for head in heads if not any(touch(around(head), box) for box in boxes)]
-
-
-def _with_rules(page: Any, lines: Sequence[Line]) -> tuple[list[Table], list[Table]]:
-    """Returns the tables with rules, and grids of one row, which may be the shaded head of another table."""
-    drawings = _drawings(page)
+        return list(named)
+    lines, drawings = list(_lines(spans)), _drawings(page)
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
     grids = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
-    tables = [grid for grid in grids if grid[0].row != grid[-1].row]
-    heads = [grid for grid in grids if grid[0].row == grid[-1].row]
-    return tables + tables_at_rules(lines, _rules(drawings), map(around, tables)), heads
+    tables = [it for it in grids if it[0].row != it[-1].row and not any(_is_finer(own, it) for own in named)]
+    _add(tables, named)
+    tables += tables_at_rules(lines, _rules(drawings), map(around, tables))
+    ranges = (lines[start:end] for start, end in table_ranges(lines))
+    _add(tables, (table_without_rules(rows) for rows in ranges if not all(row.is_mono for row in rows)))
+    _add(tables, (it for it in grids if it[0].row == it[-1].row))  # may be the shaded head of another table
+    return tables
+
+
+def _add(tables: list[Table], others: Iterable[Table]) -> None:
+    """Adds tables that touch none that is there."""
+    boxes = [around(table) for table in tables]
+    tables += [table for table in others if table and not any(touch(around(table), box) for box in boxes)]
+
+
+def _is_finer(table: Table, grid: Table) -> bool:
+    """Returns whether a table has more cells in a row than a grid in its place, as where not all cells are drawn."""
+    per_row = [len(cells) / len({cell.row for cell in cells}) for cells in (table, grid)]
+    return touch(around(table), around(grid)) and per_row[0] > per_row[1] + _FINER
 
 
 def _drawings(page: Any) -> list[Any]:
@@ -78,9 +81,7 @@ def drawn_rules(page: Any) -> tuple[list[Rule], list[Box]]:
     """Returns the rules across a page and those down it, in points; none for a rotated one."""
     drawings = [] if page.rotation else _drawings(page)
     items = [item for drawing in drawings for item in drawing["items"]]
-    boxes = [
-        points[0] if kind == "re" else pymupdf.Rect(*points) for kind, *points in items if kind in ("re", "l")
-    ]
+    boxes = [at[0] if kind == "re" else pymupdf.Rect(*at) for kind, *at in items if kind in ("re", "l")]
     down = [tuple(box.normalize()) for box in boxes if box.width < _THIN and box.height > _LONG]
     return list(_rules(drawings)), down
 

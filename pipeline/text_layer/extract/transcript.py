@@ -9,7 +9,7 @@ from statistics import median
 
 from ocr.paragraphs import table_markup, text_lines
 from ocr.paragraphs.flow import Flow
-from ocr.paragraphs.line_kinds import heading
+from ocr.paragraphs.line_kinds import heading, is_sum
 from ocr.paragraphs.line_tables import Table
 from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
@@ -223,7 +223,8 @@ def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
     if BULLET.match(text):
         return "list"
     is_bold = not body.is_bold and all(map(_is_bold, lines)) and any(map(str.isalpha, text))
-    if is_bold and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:":
+    is_row = text.count("\t") > 1 or is_sum(text)  # the head of a table whose cells are not known, or a sum
+    if is_bold and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:" and not is_row:
         return "sub_title"
     return "text"
 

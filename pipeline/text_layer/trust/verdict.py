@@ -16,8 +16,8 @@ from typing import Any
 
 from pipeline.documents.script import script_of, script_shares
 from pipeline.text_layer.extract.bidi import backward_share
-from pipeline.text_layer.extract.scattered import is_scattered
 from pipeline.text_layer.extract.spans import Glyph, Span, holds, hull
+from pipeline.text_layer.extract.structure import is_scattered
 from pipeline.text_layer.trust.ink import Drawn, Ink
 from pipeline.text_layer.trust.letters import are_words, bits_per_letter, width_fit
 

@@ -7,7 +7,7 @@ import pymupdf
 import pytest
 
 from pipeline.text_layer.extract import ruled_tables
-from pipeline.text_layer.extract.ruled_tables import find_tables
+from pipeline.text_layer.extract.structure import structured
 from storage.export.markdown import inert
 from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
@@ -295,7 +295,7 @@ def test_no_search_for_tables_where_there_are_no_rules_or_far_too_many(
             shape.finish()
             shape.commit()
         monkeypatch.setattr(pymupdf.Page, "find_tables", fail)
-        assert find_tables(page) == []
+        assert structured(page, []) == ([], [])
 
 
 def test_words_stand_where_mupdf_sees_them() -> None:

@@ -1,0 +1,117 @@
+"""Finds the tables of a text layer by the structure network, which also puts layers drawn in another order into that of
+reading. Torch-free.
+
+Programs that set text draw it in the order of reading, which no network knows better; those that write invoices draw
+values before their labels, lines from the foot up or columns from the right.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import Any
+from unicodedata import bidirectional
+
+import numpy as np
+import pymupdf
+
+from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
+from ocr.line_reader.page_text import arranged
+from ocr.paragraphs.line_tables import Rule, Table
+from pipeline.text_layer.extract.ruled_tables import drawn_rules, find_tables
+from pipeline.text_layer.extract.spans import Span, as_text, parted_by
+from pipeline.text_layer.extract.transcript import words_of
+
+# So many pieces of lines, and such a share of the page's, or one with so much of the page before and behind it, come
+# behind others at their right or below them. Figures and formulas, of fewer letters, are drawn in any order.
+_FEWEST, _SHARE, _LETTERS, _PARTED, _MOST = 3, 0.05, 3, 0.3, 5000  # of maps there are more pieces
+# In type sizes: how far apart baselines of one line are at most, and of pieces that are joined; white between words.
+_SAME_LINE, _LEVEL, _SPACE = 0.5, 0.1, 0.6
+_SCALE, _FEWEST_ROWS = 2.0, 2  # pixels a point, as the network sees pages; rows of a table
+_SUM = re.compile(r"(?:\d[.,]\d\d|(?:[€$£₹]|Rs\.?) ?[\d.,]*\d)(?: ?(?:[€$£]|EUR|USD|CHF))?\s*$")
+
+
+def is_scattered(spans: Sequence[Span]) -> bool:
+    """Returns whether a layer, all of whose lines run to the right, was drawn in another order than that of reading."""
+    if any(span.is_turned or set(map(bidirectional, span.line.text)) & {"R", "AL"} for span in spans):
+        return False
+    pieces = parted_by("\n\t", [span for span in spans if sum(map(str.isalpha, span.line.text)) >= _LETTERS])
+    ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
+    back = [end for end, (a, b) in zip(ends, pairwise(pieces), strict=False) if _goes_back(a[-1], b[0])]
+    parted = any(min(end, ends[-1] - end) > _PARTED * ends[-1] for end in back)
+    return len(pieces) < _MOST and (parted or len(back) >= max(_FEWEST, _SHARE * len(pieces)))
+
+
+def _goes_back(before: Span, after: Span) -> bool:
+    """Returns whether words follow others at their right in the same line, or below in the same column."""
+    near = _SAME_LINE * max(before.line.size, after.line.size)
+    drop = after.line.base - before.line.base
+    if abs(drop) < near:
+        return after.line.x1 < before.line.x0 + near
+    return drop < 0 and after.line.x0 < before.line.x1 - near
+
+
+def structured(page: Any, spans: Sequence[Span]) -> tuple[Sequence[Span], list[Table]]:
+    """Returns the spans in the order of reading, and the tables that they make, in points.
+
+    page: a pymupdf Page. Raises: whatever MuPDF does.
+    """
+    is_out_of_order = is_scattered(spans)
+    if not is_out_of_order and not _has_amounts(spans):
+        return spans, find_tables(page, spans)
+    ordered, named = _by_network([span for span in spans if not span.is_turned], page)
+    found = ordered if is_out_of_order else spans
+    return found, find_tables(page, found, named)
+
+
+def _has_amounts(spans: Sequence[Span]) -> bool:
+    """Returns whether sums stand beside other things in several lines, as on invoices, which the network knows better
+    than rules do; programs, formulas, plots and lists of terms in manuals it takes for tables, or does not see."""
+    level = [span for span in spans if span.glyphs and not span.is_turned]
+    is_mono = 2 * sum(span.is_monospaced for span in level) > len(level)
+    rows = parted_by("\n", [span for span in level if is_mono or not span.is_monospaced])
+    parts = (parted_by("\t", row) for row in rows)
+    return (
+        sum(any(_SUM.search(it[-1].line.text) for it in own) for own in parts if len(own) > 1) >= _FEWEST_ROWS
+    )
+
+
+def _by_network(spans: Sequence[Span], page: Any) -> tuple[list[Span], list[Table]]:
+    """Returns spans that run from left to right in the order that the network says, and the tables that it sees."""
+    size_px = round(_SCALE * page.rect.width), round(_SCALE * page.rect.height)
+    pieces = list(_joined(parted_by("\n\t", spans)))
+    lines = {n: line for n, piece in enumerate(pieces) if (line := _line(piece, size_px))}
+    owners = {id(word): n for n, line in lines.items() for word in line.words}
+    across, down = drawn_rules(page)
+    rules = [Rule(x0=_SCALE * rule.x0, x1=_SCALE * rule.x1, y=_SCALE * rule.y) for rule in across]
+    uprights = [tuple(pymupdf.Rect(box) * _SCALE) for box in down]
+    _, rows, tables = arranged(list(lines.values()), rules, uprights, size_px)
+    found = (owners[id(word)] for row in rows for cell in row.cells for word in cell.words)
+    order = dict.fromkeys([*found, *range(len(pieces))])
+    named = (own for *_, own in tables.values())
+    points = [tuple(replace(it, box=tuple(pymupdf.Rect(it.box) / _SCALE)) for it in own) for own in named]
+    return [span for number in order for span in pieces[number]], points
+
+
+def _line(piece: Sequence[Span], size_px: tuple[int, int]) -> ReadLine | None:
+    """Returns a piece of a line as one that was read for sure; None where none of its words can be seen."""
+    text = " ".join((as_text([span.line for span in piece]) or "").split())
+    placed = [(word.text, word.box_px) for word in words_of(text, piece, _SCALE, size_px) if word.box_px]
+    if not placed:
+        return None
+    left, right = min(box[0] for _, box in placed), max(box[2] for _, box in placed)
+    base, size = _SCALE * piece[0].line.base, _SCALE * max(span.line.size for span in piece)
+    line = TextLine(left=left, right=right, baseline=np.full(right - left, base, np.float32), size=size)
+    words = (LineWord(text=name, left=box[0], right=box[2], confidence=1.0) for name, box in placed)
+    return ReadLine(line=line, text=text, confidence=1.0, words=tuple(words))
+
+
+def _joined(pieces: Iterable[list[Span]]) -> Iterator[list[Span]]:
+    """Yields pieces of lines, those that go on with each other as one, whichever was drawn first."""
+    by_height = sorted(pieces, key=lambda piece: piece[0].line.base)
+    lower = [b[0].line.base - a[0].line.base > _LEVEL * b[0].line.size for a, b in pairwise(by_height)]
+    for start, end in pairwise([0, *(n for n, is_next in enumerate(lower, 1) if is_next), len(by_height)]):
+        row = sorted(by_height[start:end], key=lambda piece: piece[0].line.x0)
+        apart = [abs(b[0].line.x0 - a[-1].line.x1) > _SPACE * b[0].line.size for a, b in pairwise(row)]
+        for first, last in pairwise([0, *(n for n, is_next in enumerate(apart, 1) if is_next), len(row)]):
+            yield [span for piece in row[first:last] for span in piece]
