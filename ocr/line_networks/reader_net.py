@@ -17,8 +17,7 @@ class ReaderNet(nn.Module):
     """Reads line images into frames of characters for CTC, four pixels a frame where nothing else is asked for.
 
     sizes: num_classes: the blank (0), the space (1) and the characters. height: line images are reduced to so many
-    pixels first, 40 or 32. across: columns between two of what the first convolution sees, which is a fourth of a step.
-    frames: of each step. width, layers, heads: of the transformer, which has a convolution
+    pixels first, 40 or 32. frames: of each step. width, layers, heads: of the transformer, which has a convolution
     along the line in each layer instead of positions. stem: channels at 1/2, 1/4 and 1/8; blocks: how many residual
     blocks at each.
     Source: Graves et al. 2006, CTC; Shi et al. 2015, CRNN; Diaz et al. 2021 for self-attention with CTC.
@@ -29,13 +28,12 @@ class ReaderNet(nn.Module):
         self.sizes, self.step_px = sizes, sizes.step_px
         self.num_classes, self.height, self.frames = sizes.num_classes, sizes.height, sizes.frames
         parts: list[nn.Module] = []
-        before, across = 1, sizes.across
+        before = 1
         for channels, number in zip(sizes.stem, sizes.blocks, strict=True):
-            kernel, padding = (3, 2 * across - 1), (1, across - 1)
-            parts += [nn.Conv2d(before, channels, kernel, stride=(2, across), padding=padding, bias=False)]
+            parts += [nn.Conv2d(before, channels, 3, stride=2, padding=1, bias=False)]
             parts += [nn.BatchNorm2d(channels), nn.ReLU()]
             parts += [_ConvBlock(channels) for _ in range(number)]
-            before, across = channels, 2
+            before = channels
         self.stem = nn.Sequential(*parts)
         self.collapse = nn.Linear(sizes.stem[-1] * (sizes.height // STEP_PX), sizes.width)
         self.trunk = nn.ModuleList(_TrunkBlock(sizes.width, sizes.heads) for _ in range(sizes.layers))

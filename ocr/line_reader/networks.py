@@ -46,7 +46,6 @@ class ReaderSizes:
 
     num_classes: int
     height: int = HEIGHT_PX
-    across: int = 2
     frames: int = 2
     width: int = 256
     layers: int = 6
@@ -57,7 +56,7 @@ class ReaderSizes:
     @property
     def step_px(self) -> int:
         """A step in the pixels of a line image."""
-        return STEP_PX * self.across * HEIGHT_PX // self.height // 2
+        return STEP_PX * HEIGHT_PX // self.height
 
 
 class Networks(Protocol):
@@ -129,7 +128,7 @@ def finder_graph() -> Graph:
     double = graph.constant([1.0, 1.0, 2.0, 2.0])
 
     def conv(x: str, name: str, sizes: tuple[int, int], stride: int = 1) -> str:
-        return graph.op("Relu", _normed(graph, x, f"{name}.0", f"{name}.1", sizes, strides=(stride, stride)))
+        return graph.op("Relu", _normed(graph, x, f"{name}.0", f"{name}.1", sizes, stride=stride))
 
     def residual(x: str, name: str, size: int) -> str:
         inner = conv(x, f"{name}.a", (size, size))
@@ -174,11 +173,9 @@ def reader_graph(sizes: ReaderSizes) -> Graph:
 
 
 def _stem(graph: Graph, x: str, sizes: ReaderSizes) -> str:
-    before, place, across = 1, 0, sizes.across
+    before, place = 1, 0
     for channels, number in zip(sizes.stem, sizes.blocks, strict=True):
-        wide = {"kernel": (3, 2 * across - 1), "strides": (2, across)}
-        x = _normed(graph, x, f"stem.{place}", f"stem.{place + 1}", (before, channels), **wide)
-        across = 2
+        x = _normed(graph, x, f"stem.{place}", f"stem.{place + 1}", (before, channels), stride=2)
         x, before, place = graph.op("Relu", x), channels, place + 3
         for _ in range(number):
             name, both = f"stem.{place}", (channels, 2 * channels)
@@ -217,7 +214,7 @@ def _conv(
     sizes: tuple[int, int],
     *,
     kernel: tuple[int, int] = (3, 3),
-    strides: tuple[int, int] = (1, 1),
+    stride: int = 1,
     groups: int = 1,
     bias: bool = False,
 ) -> str:
@@ -225,7 +222,7 @@ def _conv(
     down, across = kernel[0] // 2, kernel[1] // 2
     inputs = [x, graph.weight(f"{name}.weight", after, before // groups, *kernel)]
     inputs += [graph.weight(f"{name}.bias", after)] if bias else []
-    pads = [down, across, down, across]
+    pads, strides = [down, across, down, across], [stride, stride]
     return graph.op("Conv", *inputs, kernel_shape=kernel, pads=pads, strides=strides, group=groups)
 
 

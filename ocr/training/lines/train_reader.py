@@ -56,10 +56,7 @@ def losses(net: ReaderNet, lines: Lines, teacher: ReaderNet | None = None) -> Lo
     labels = [r if its.tolist() == [UNKNOWN] else its for r, its in zip(read, lines.labels, strict=True)]
     is_right = torch.tensor([torch.equal(*pair) for pair in zip(read, labels, strict=True)])[:, None, None]
     told = torch.where(is_right.to(taught.device), taught.exp(), aligned(taught, counted, labels))
-    told = F.pad(told, (0, 0, 0, log_probs.shape[1] - told.shape[1]))  # the last step may reach further
-    beyond = torch.arange(told.shape[1], device=told.device)[None] >= counted[:, None]
-    told[beyond] = (torch.arange(told.shape[2], device=told.device) == BLANK).to(told)
-    return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, told, frames)}
+    return {"ctc": ctc_loss(log_probs, frames, labels), "teacher": teacher_loss(log_probs, told, counted)}
 
 
 def aligned(log_probs: Tensor, frames: Tensor, labels: list[Tensor]) -> Tensor:
@@ -115,32 +112,6 @@ def with_more(net: ReaderNet, known: str, characters: str) -> ReaderNet:
     return wide
 
 
-def widened(net: ReaderNet, across: int) -> ReaderNet:
-    """Returns a network of across / 2 as many columns a step, and as many frames more.
-
-    It reads lines as the one given would read them squeezed as much.
-    """
-    if across == net.sizes.across:
-        return net
-    ratio, state = across / net.sizes.across, net.state_dict()
-    wide = ReaderNet(replace(net.sizes, across=across, frames=round(net.frames * ratio)))
-    first, reach = state["stem.0.weight"], net.sizes.across - 1
-    taps = first.new_zeros(*first.shape[:3], 2 * across - 1)
-    for tap in range(-reach, reach + 1):
-        at = (tap + 0.5) * ratio - 0.5 + across - 1
-        left = int(at // 1)
-        taps[..., left] += (left + 1 - at) * first[..., tap + reach]
-        taps[..., left + 1] += (at - left) * first[..., tap + reach]
-    places = ((torch.arange(wide.frames) + 0.5) / ratio - 0.5).clamp(0, net.frames - 1)
-    lower = places.long().clamp(max=net.frames - 2)
-    for name in ("head.weight", "head.bias"):
-        rows = state[name].unflatten(0, (net.frames, -1))
-        share = (places - lower).view(-1, *[1] * (rows.ndim - 1)).to(rows)
-        state[name] = torch.lerp(rows[lower], rows[lower + 1], share).flatten(0, 1)
-    wide.load_state_dict(state | {"stem.0.weight": taps})
-    return wide
-
-
 class ReaderTraining(LineTraining[LineBatch]):
     """Trains a ReaderNet. One that goes on keeps the running means of its batch norms."""
 
@@ -151,16 +122,13 @@ class ReaderTraining(LineTraining[LineBatch]):
         super().__init__(args)
         sizes = ReaderSizes(num_classes=len(self.characters) + FIRST_CLASS, **(shape or {}))
         net = (
-            fast(widened(self._opened(args.weights), args.across)).eval()
-            if args.weights
-            else fast(ReaderNet(sizes))
+            self._opened(args.weights).eval() if args.weights else fast(ReaderNet(sizes))
         )  # norms' means stay
         self.net = net.to(self.device)
-        teacher = widened(self._opened(args.teacher), args.across) if args.teacher else None
-        self.teacher = fast(teacher).to(self.device) if teacher else None
+        self.teacher = self._opened(args.teacher).to(self.device) if args.teacher else None
         if self.teacher is not None:
             self.teacher.eval().requires_grad_(False)
-            if self.teacher.frames * self.net.step_px != self.net.frames * self.teacher.step_px:
+            if (self.teacher.frames, self.teacher.step_px) != (self.net.frames, self.net.step_px):
                 raise ValueError(f"{args.teacher} tells lines in other frames")
         self.mean = MeanWeights(self.net, every=8, keep=0.995, young=200)
         matrices = [p for p in self.net.parameters() if p.ndim > 1]
@@ -211,9 +179,6 @@ class ReaderTraining(LineTraining[LineBatch]):
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     made = parser("train_reader", __doc__, pages=16, held=20, uses=6.0, rate=1.5e-3, real=0.35, scans=0.12)
     made.add_argument("--batch-px", type=int, default=360_000, help="pixels of width of a batch of lines")
-    made.add_argument(
-        "--across", type=int, default=2, help="columns that the first convolution goes on at once"
-    )
     made.add_argument("--teacher", type=Path, help="folder of a reader whose letters are learned, too")
     return made.parse_args(given)
 
