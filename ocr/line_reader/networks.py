@@ -109,9 +109,8 @@ class OnnxNetworks(Networks):
 
     def _shown(self, image: Floats) -> Floats:
         white = np.zeros((HEIGHT_PX, -image.shape[1] % self.sizes.step_px), np.float32)
-        chances: Floats = self._reader.run(None, {"line": np.concatenate([image, white], 1)[None, None]})[0][
-            0
-        ]
+        line = np.concatenate([image, white], 1)[None, None]
+        chances: Floats = self._reader.run(None, {"line": line})[0][0]
         return chances
 
 

@@ -54,7 +54,8 @@ def find_tables(page: Any, spans: Sequence[Span] = (), named: Sequence[Table] = 
     tables += tables_at_rules(lines, _rules(drawings), map(around, tables))
     ranges = (lines[start:end] for start, end in table_ranges(lines))
     _add(tables, (table_without_rules(rows) for rows in ranges if not all(row.is_mono for row in rows)))
-    _add(tables, (it for it in grids if it[0].row == it[-1].row))  # may be the shaded head of another table
+    shaded = [it for it in grids if it[0].row == it[-1].row]  # the heads of other tables, perhaps
+    _add(tables, () if named else shaded)
     return tables
 
 

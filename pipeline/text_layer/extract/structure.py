@@ -71,9 +71,8 @@ def _has_amounts(spans: Sequence[Span]) -> bool:
     is_mono = 2 * sum(span.is_monospaced for span in level) > len(level)
     rows = parted_by("\n", [span for span in level if is_mono or not span.is_monospaced])
     parts = (parted_by("\t", row) for row in rows)
-    return (
-        sum(any(_SUM.search(it[-1].line.text) for it in own) for own in parts if len(own) > 1) >= _FEWEST_ROWS
-    )
+    sums = [any(_SUM.search(it[-1].line.text) for it in own) for own in parts if len(own) > 1]
+    return sum(sums) >= _FEWEST_ROWS
 
 
 def _by_network(spans: Sequence[Span], page: Any) -> tuple[list[Span], list[Table]]:
