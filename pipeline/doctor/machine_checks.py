@@ -19,6 +19,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from ocr.model_files.locate import find_directory, has_lines
 from pipeline.config.schema import Config
 from pipeline.device.gpu_meter import ask_driver
 from pipeline.device.sizes import available_bytes, inflight_mb
@@ -33,9 +34,9 @@ _SIDE = 64
 _PAGE_BYTES = 30_000
 _LEAST_BYTES, _FEW_PAGES = 256 << 20, 100_000
 _TRIAL_BYTES = 16 << 20
-# Memory of Python, PyTorch, a model of 24 million parameters and eight pages that it read at once; and of a page in a
-# worker: the most over 500 pages, as `ocrbatch bench pipeline` measured it.
-_PROGRAM_BYTES, _WORKER_BYTES = 2 << 30, 150 << 20
+# Memory of the program, of a process that draws pages and of one that reads lines: the most over 36 scans, each process
+# by its share of what they share. And of PyTorch with a page model of 24 million parameters that reads eight pages.
+_PROGRAM_BYTES, _WORKER_BYTES, _READER_BYTES, _MODEL_BYTES = 128 << 20, 230 << 20, 450 << 20, 2 << 30
 _OPEN_FILES = 256
 
 
@@ -266,8 +267,13 @@ def check_memory(config: Config) -> Iterator[Finding]:
 
 def _memory(available: int, config: Config) -> Finding:
     workers, inflight = render_workers(config), inflight_mb(config, None, line_readers(config))
-    needed = _PROGRAM_BYTES + (inflight << 20) + workers * _WORKER_BYTES
-    found = f"{size(available)} available, of which a run with a small model takes about {size(needed)}"
+    readers = line_readers(config) if has_lines(find_directory(config.model)) else 0
+    model = readers * _READER_BYTES or _MODEL_BYTES
+    needed = _PROGRAM_BYTES + model + (inflight << 20) + workers * _WORKER_BYTES
+    taken = f"a run takes about {size(needed)}" + (
+        "" if readers else " with a small model, more with a large one"
+    )
+    found = f"{size(available)} available, of which {taken}"
     if available < needed:
         return fail("memory", found, "lower run.inflight_mb or render.workers, or free some")
     return ok("memory", f"{found} (run.inflight_mb {inflight}, render.workers {workers})")

@@ -47,6 +47,17 @@ def test_too_little_memory(available: int, state: str, monkeypatch: pytest.Monke
     assert next(machine.check_memory(Config())).state == state
 
 
+@pytest.mark.parametrize(("by_lines", "told"), [(True, "a run takes about"), (False, "with a small model")])
+def test_memory_is_that_of_what_reads(by_lines: bool, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "has_lines", lambda directory: by_lines)
+    monkeypatch.setattr(machine, "line_readers", lambda config: 12)
+    monkeypatch.setattr(machine, "render_workers", lambda config: 4)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 5 << 30)
+    finding = next(machine.check_memory(Config()))
+    assert told in finding.found
+    assert finding.state == ("FAIL" if by_lines else "ok"), "twelve readers take more than a small model"
+
+
 def test_packages_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"torch": "1.0", "pillow": None}
     monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "999"))
