@@ -19,6 +19,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from ocr.errors import CheckpointError
 from ocr.model_files.locate import find_directory, has_lines
 from pipeline.config.schema import Config
 from pipeline.device.gpu_meter import ask_driver
@@ -266,14 +267,14 @@ def check_memory(config: Config) -> Iterator[Finding]:
 
 
 def _memory(available: int, config: Config) -> Finding:
-    workers, inflight = render_workers(config), inflight_mb(config, None, line_readers(config))
-    readers = line_readers(config) if has_lines(find_directory(config.model)) else 0
-    model = readers * _READER_BYTES or _MODEL_BYTES
-    needed = _PROGRAM_BYTES + model + (inflight << 20) + workers * _WORKER_BYTES
-    taken = f"a run takes about {size(needed)}" + (
-        "" if readers else " with a small model, more with a large one"
-    )
-    found = f"{size(available)} available, of which {taken}"
+    workers, readers, is_by_lines = render_workers(config), line_readers(config), False
+    with contextlib.suppress(CheckpointError):  # of a model that is missing another check tells
+        is_by_lines = has_lines(find_directory(config.model))
+    inflight = inflight_mb(config, None, readers)
+    reading = readers * _READER_BYTES if is_by_lines else _MODEL_BYTES
+    needed = _PROGRAM_BYTES + reading + (inflight << 20) + workers * _WORKER_BYTES
+    run = "a run" if is_by_lines else "a run with a small model"
+    found = f"{size(available)} available, of which {run} takes about {size(needed)}"
     if available < needed:
         return fail("memory", found, "lower run.inflight_mb or render.workers, or free some")
     return ok("memory", f"{found} (run.inflight_mb {inflight}, render.workers {workers})")

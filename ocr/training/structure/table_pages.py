@@ -13,17 +13,8 @@ from ocr.training.structure.true_lines import Box, Place, TrueLine
 
 _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
-_STYLES = (
-    "",
-    "",
-    "",
-    "",
-    "declared",
-    "members",
-    "meant",
-    "code",
-    "figures",
-)  # of tables as browsers print them
+# Of tables as browsers print them.
+_STYLES = (*[""] * 4, "declared", "members", "meant", "code", "figures")
 _FIGURES = range(-9, 1)  # kinds of columns: whole numbers of so many digits, others
 
 

@@ -58,6 +58,11 @@ def test_memory_is_that_of_what_reads(by_lines: bool, told: str, monkeypatch: py
     assert finding.state == ("FAIL" if by_lines else "ok"), "twelve readers take more than a small model"
 
 
+def test_memory_is_told_without_a_model() -> None:
+    finding = next(machine.check_memory(Config(model="/nowhere")))
+    assert "with a small model takes about" in finding.found
+
+
 def test_packages_out_of_range_and_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"torch": "1.0", "pillow": None}
     monkeypatch.setattr(machine, "_version", lambda name: versions.get(name, "999"))
