@@ -41,12 +41,13 @@ def _printed(file: Path) -> list[LinePage]:
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.05, screen: 0.04, spreads: 0.06, noted: 0.02, explained: 0.06, boxes: 0.05, articles: 0.04,
-    entries: 0.10, reference: 0.10, tight: 0.11, printed: 0.10,
+    nested: 0.05, screen: 0.04, spreads: 0.05, noted: 0.02, explained: 0.05, boxes: 0.08, articles: 0.04,
+    entries: 0.08, reference: 0.08, tight: 0.11, printed: 0.15,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page
-_OTHERS = 0.6  # share of forms of other genres than tables that are taken
+# All forms of these are taken, and this share of others.
+_WANTED, _OTHERS = frozenset({"tables", "parallel", "invoice", "form", "labels"}), 0.3
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )
@@ -85,6 +86,6 @@ def composed_page(rng: random.Random, source: PageSource, genres: Collection[str
     if make:
         return make(rng, source)
     form = draw_form(rng)
-    while form.genre.name not in genres or (form.genre.name != "tables" and rng.random() > _OTHERS):
+    while form.genre.name not in genres or (form.genre.name not in _WANTED and rng.random() > _OTHERS):
         form = draw_form(rng)
     return single(rng, source, form)

@@ -24,11 +24,11 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
         role = ROLES.index("text" if scale == 1.0 else "title")
         put_line(lines, text, (left, width - left, y), size * scale, Place(block, role))
         y += rng.uniform(1.5, 2.5) * size
-    answer, numbered = rng.choice([1.0, 1.2, 1.35]), rng.random() < 0.25
+    answer, numbered, below = rng.choice([1.0, 1.0, 1.2, 1.35]), rng.random() < 0.4, rng.uniform(1.15, 2.2)
     beside, filled, long = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4]), rng.choice([0.0, 0.1, 0.3])
     sides = rng.choice(["lrtb", "lrtb", "lrtb", "tb", "b", "lr", ""])
     apart = rng.choice([0.0, 0.0, 0.5]) * size
-    stacked, pad = rng.choice([0.0, 0.15, 0.4]), rng.uniform(0.25, 0.8) * size
+    stacked, pad = rng.choice([0.0, 0.3, 0.6]), rng.uniform(0.25, 0.8) * size
 
     def put(x: float, room: float, base: float, scale: float, low: int, high: int) -> float:
         text = source.text.phrase(rng, category, rng.randint(low, high))
@@ -52,20 +52,26 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
             base += 1.15 * size
             end = put(x, room, base, 1.0, 1, 5)
         if rng.random() < filled:
-            start, base = (end + size, base) if beside else (x + rng.uniform(0, 1) * size, base + 1.3 * size)
+            start, base = (
+                (end + size, base) if beside else (x + rng.uniform(0, 1) * size, base + below * size)
+            )
             while base < y1 + 0.2 * size:
                 put(start, room, base, answer, 1, 5)
                 base += 1.25 * answer * size
                 if rng.random() > 0.5:
                     break
 
-    most, whole, alike = rng.choice([2, 3, 4, 6]), rng.choice([0.1, 0.3, 0.6]), rng.uniform(2.6, 4.2) * size
+    most, whole, alike = (
+        rng.choice([2, 2, 3, 4, 6]),
+        rng.choice([0, 0.1, 0.3, 0.6]),
+        rng.uniform(2.6, 4.8) * size,
+    )
     for _ in range(rng.randint(3, 16)):
         if rng.random() < 0.06:  # what the boxes below are about
             block, y = block + 1, y + 1.6 * size
             put(left + pad, width - left, y - 0.4 * size, rng.choice([1.0, 1.2]), 1, 6)
         across = 1 if rng.random() < whole else rng.randint(2, most)
-        high = alike if rng.random() < 0.7 else rng.uniform(2.6, 9.0) * size
+        high = alike if rng.random() < 0.7 else rng.uniform(2.6, 12.0) * size
         shares = [1.0 if rng.random() < 0.8 else rng.uniform(0.5, 1.5) for _ in range(across)]
         edges = [left + (width - 2 * left) * sum(shares[:n]) / sum(shares) for n in range(across + 1)]
         for start, end in pairwise(edges):

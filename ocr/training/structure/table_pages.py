@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 
 from ocr.line_reader.structure_network import ROLES
-from ocr.training.pages.blocks.block_templates import LISTS
+from ocr.training.pages.blocks.block_templates import LISTS, listed
 from ocr.training.pages.page_source import PageSource
 from ocr.training.structure.line_noise import cut
 from ocr.training.structure.page_parts import shifted
@@ -14,7 +14,7 @@ from ocr.training.structure.true_lines import Box, Place, TrueLine
 _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
 # Of tables as browsers print them.
-_STYLES = (*[""] * 4, "declared", "members", "meant", "code", "figures")
+_STYLES = listed("table_styles.yaml")
 _FIGURES = range(-9, 1)  # kinds of columns: whole numbers of so many digits, others
 
 
@@ -131,7 +131,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
     or as wide as the page.
 
     Some say what a program declares: types that end in one place before names, members of a class beside its name,
-    what each means below it or in the middle of a column. Some are two or three rows far apart.
+    what each means below it or in the middle of a column. Some are two or three rows far apart. Some cells go on below
+    with room beside them, as of bookings.
     """
     size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
     category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
@@ -157,7 +158,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             words = len(lines[-1].words)
             lines[-1:] = cut(lines[-1], range(rng.randint(1, words), words)[:1])[:1]
             y += rng.uniform(0.0, 1.2)
-        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice(_STYLES)
+        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice([*[""] * 4, *_STYLES])
         if rng.random() < 0.5 if style else rng.random() < 0.1:
             y += 1.0
             name, scale = Place(block, ROLES.index("heading 2")), rng.choice([1, 1.2, 1.6])
@@ -186,7 +187,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         most, sided = rng.uniform(0.3, 0.8) * wide, rng.choice(["lllr", "lllr", "lllr", "c"])
         widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
         heads += 0 if style else _over_columns(rng, rows, phrase, heads)
-        gap, plain = rng.uniform(0.3, 1.8), rng.random() < 0.5
+        gap, plain = rng.uniform(0.3, rng.choice([1.8, 1.8, 8.0])), rng.random() < 0.5
         pitch = leading * (1.0 if plain else rng.uniform(1.0, rng.choice([1.6, 1.6, 3.2])))
         if (free := wide - sum(widths) - count * gap) > 0 and rng.random() < 0.3:  # as wide as the page
             widths = [own + free * own / sum(widths) for own in widths]
@@ -197,6 +198,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
         x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
+        goes_below = rng.choice([0.0, 0.3, 0.8]) if "booked" in style or rng.random() < 0.2 else 0.0
         apart, end_of_rule = rng.choice([0.0, 0.0, 0.2]) * gap, rng.choice([x1, x1, left + wide])
         for number, row in enumerate(rows):
             top, end, x, begun = y, y, left, len(lines)
@@ -207,7 +209,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                 room = sum(widths[column : last + 1]) + (last - column) * gap
                 role = ROLES.index("table head" if number < heads else "table cell")
                 place = Place(block, role, table, (number, number), (column, last))
-                for part in wrapped(text, room) if text != _GOES_ON else ():
+                least = 0.6 * width_of(text) if number >= heads and rng.random() < goes_below else room
+                for part in wrapped(text, min(room, least)) if text != _GOES_ON else ():
                     free = max(0.0, room - width_of(part))
                     side = "c" if number < heads else sides[column]
                     put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
@@ -251,6 +254,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     steady = rng.choice([0, rng.randint(3, 8)])  # so many under each name, level in all columns
     every, alike, told = steady * rng.randint(1, 4), rng.choice([1, 1, 2]), rng.choice([0.0, 0.0, 0.4, 1.0])
     most, priced = rng.choice([3, 5, 12]), 1.0 if steady and rng.random() < 0.7 else priced
+    small = rng.choice([1.0, 0.9, 0.8, 0.8, 0.7])  # what is told
     larger, indented, has_names = rng.choice([1.0, 1.0, 1.3, 1.6]), rng.choice([0.0, 0.3]), rng.random() < 0.8
 
     def put(text: str, x: float, room: float, block: int, role: str, scale: float = 1.0) -> float:
@@ -300,7 +304,9 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
                 text = source.text.phrase(rng, category, rng.randint(1, most))
                 text = f"{'abc'[row]}. {text}" if lettered else text
                 room = right - (4.5 if row == 0 or not is_told else 1.0) * size - 5.5 * (prices - 1) * size
-                end = put(text, left + hung, room, 2 * block + 1, "list item")
+                end = put(
+                    text, left + hung, room, 2 * block + 1, "list item", small if is_told and row else 1.0
+                )
                 if lettered or (is_priced and row == (0 if is_told else rows - 1)):
                     price(end, 2 * block + 1)
             y += leading + (apart if told else 0.0)
@@ -320,16 +326,8 @@ def _lower(lines: list[TrueLine], first: int, share: float) -> None:
 
 def _kinds(rng: random.Random, style: str, phrase: Callable[[int], str]) -> list[int | str]:
     """Returns what the columns of a table of this style are of; none of one without."""
-    mark, more = rng.choice(LISTS["marks of entries"]), rng.randint(0, 1)
-    named: int | str = "declared" if rng.random() < 0.5 else 2
-    styles: dict[str, list[int | str]] = {
-        "declared": ["types", "declared"],
-        "members": ["members", phrase(1).title().strip("{}"), *["qualifiers"] * more],
-        "meant": [*[mark] * more, named, rng.choice([3, 6, 14])],
-        "code": rng.choices(["declared", "types", 1, 3], k=rng.randint(2, 4)),
-        "figures": rng.choices([0, 0, -1, -2, -3, -4, -6], k=rng.randint(2, 9)),
-    }
-    return styles.get(style, [])
+    drawn = map(rng.choice, _STYLES.get(style, ()))
+    return [phrase(1).title().strip("{}") if kind == "name" else kind for kind in drawn if kind != ""]
 
 
 def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int | str) -> str:
