@@ -107,6 +107,17 @@ class TestPdf:
         assert (show(tmp_path / "plain.pdf").pixels == 255).all()
         assert not (show(tmp_path / "note.pdf").pixels == 255).all()
 
+    @pytest.mark.parametrize("colour", [(1, 0, 0), (0, 0, 0)])
+    def test_only_a_page_with_colour_takes_the_memory_of_three_channels(self, tmp_path, colour):
+        document = pymupdf.open()
+        page = document.new_page(width=101, height=99)
+        page.draw_rect((20, 30, 70, 40), fill=colour, width=0)
+        drawn = page.get_pixmap(matrix=pymupdf.Matrix(2, 2), alpha=False)
+        document.save(tmp_path / "page.pdf")
+        pixels = show(tmp_path / "page.pdf", dpi=144).pixels
+        assert np.array_equal(pixels, np.frombuffer(drawn.samples, np.uint8).reshape(pixels.shape))
+        assert (pixels.strides[2] == 0) == (colour == (0, 0, 0))
+
     def test_crop_box_is_the_page(self, tmp_path):
         path = pdf(tmp_path / "a.pdf", 595, 842)
         document = pymupdf.open(path)
