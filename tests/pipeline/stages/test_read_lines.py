@@ -37,12 +37,14 @@ def rendered(path: Path, index: int = 0) -> RenderedPage:
 
 @pytest.fixture(scope="module")
 def page() -> RenderedPage:
-    return rendered(LETTER)
+    """The letter down to its first paragraph."""
+    whole = rendered(LETTER)
+    assert whole.grey is not None
+    return replace(whole, grey=whole.grey[:694], height_px=694)
 
 
 @pytest.fixture(scope="module")
 def result(page: RenderedPage, reader: LineReader) -> PageResult:
-    """Of the letter."""
     return read_lines(page, reader)
 
 
@@ -122,9 +124,9 @@ def scribble(grey: np.ndarray) -> Image.Image:
     page = Image.fromarray(grey)
     pen = ImageDraw.Draw(page)
     height, width = grey.shape
-    along = np.linspace(0.1, 0.9, 400)
-    for row in np.linspace(0.45, 0.95, 14):
-        up = 0.012 * np.sin(along * 160) * (1 + np.sin(along * 37))
+    along = np.linspace(0.1, 0.5, 200)
+    for row in np.linspace(0.45, 0.95, 7):
+        up = 0.02 * np.sin(along * 160) * (1 + np.sin(along * 37))
         pen.line(
             list(zip(along * width, (row + up) * height, strict=True)), fill=30, width=max(2, width // 300)
         )
@@ -138,7 +140,7 @@ def test_strokes_that_are_no_print_make_a_page_doubtful(page: RenderedPage, read
     assert result.status == "doubtful"
     assert "most of its marks were not read" in result.doubt
     heading = white.copy()
-    heading[: len(heading) // 8] = page.grey[: len(heading) // 8]
+    heading[: len(heading) // 3] = page.grey[: len(heading) // 3]
     alone, above = (
         read_lines(replace(page, grey=np.asarray(grey)), reader) for grey in (heading, scribble(heading))
     )
@@ -330,14 +332,13 @@ def test_white_print_below_a_dark_banner_on_a_transparent_ground_is_read(
 def test_a_scan_in_the_corner_of_a_page_that_is_too_large_is_not_blank(
     reader: LineReader, tmp_path: Path
 ) -> None:
-    made = {page.name: page for page in faint.out_of_size(Workshop(packages=tmp_path))}
-    ends = {}
+    pages = faint.out_of_size(Workshop(packages=tmp_path))
     for name in ("corner-8000", "small-62"):
-        (tmp_path / "a.pdf").write_bytes(made[name].content)
-        page = rendered(tmp_path / "a.pdf")
-        result = read_lines(page, reader)
-        ends[name] = result.status, " ".join(result.parsed.text.split()) if result.parsed else ""
-    assert ends == {"corner-8000": ("doubtful", ""), "small-62": ("ok", made["small-62"].text)}
+        made = next(page for page in pages if page.name == name)
+        (tmp_path / "a.pdf").write_bytes(made.content)
+        result = read_lines(rendered(tmp_path / "a.pdf"), reader)
+        text = " ".join(result.parsed.text.split()) if result.parsed else ""
+        assert (result.status, text) == (("doubtful", "") if name == "corner-8000" else ("ok", made.text))
 
 
 Loss = Callable[[list[TextLine], Sequence[TextLine]], list[TextLine]]

@@ -1,6 +1,7 @@
 """DocTags and docling's JSON: docling-core reads back what was written."""
 
 import io
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,6 @@ from storage.export.formats import FORMATS
 from storage.export.rows import BlockRow, PageRow
 from tests.storage.export.page_rows import a_failure, a_letter, a_row, as_structured
 
-docling = pytest.importorskip("docling_core.types.doc")
 BOATS = ("", "A boat", "A barge", "A raft")
 TABLE = "<table><tr><th>a</th><th>b</th></tr><tr><td colspan=2>one</td></tr></table>"
 
@@ -19,15 +19,19 @@ def written(name: str, *rows: PageRow) -> str:
     return stream.getvalue()
 
 
+def read_back(*rows: PageRow) -> Any:
+    """Returns the rows' document as docling-core reads it, which takes two seconds to import."""
+    document = pytest.importorskip("docling_core.types.doc").DoclingDocument
+    return document.model_validate_json(written("docling", *rows))
+
+
 def a_table() -> PageRow:
     block = BlockRow(label="table", box=(10, 20, 300, 400), text="a b\none", confidence=None, source="ocr")
     return a_row("a b\none", page=2, markdown=TABLE, blocks=[block])
 
 
 def test_doclings_json_is_read_back() -> None:
-    document = docling.DoclingDocument.model_validate_json(
-        written("docling", a_letter(), a_table(), a_failure(3))
-    )
+    document = read_back(a_letter(), a_table(), a_failure(3))
     assert sorted(document.pages) == [1, 2, 3]
     assert [(item.label.value, item.text) for item in document.texts] == [
         ("section_header", "Dear <you> & me"), ("text", "one two\nthree lost"),
@@ -59,7 +63,7 @@ def test_a_table_that_goes_on_is_one_item_with_both_places() -> None:
         a_row(f"a b\n{at} 2", at, markdown=f"{head}| {at} | 2 |", blocks=[{**block, "text": f"a b\n{at} 2"}])
         for at in (1, 2, 3)
     ]
-    document = docling.DoclingDocument.model_validate_json(written("docling", *rows))
+    document = read_back(*rows)
     (table,) = document.tables
     assert [place.page_no for place in table.prov] == [1, 2, 3]
     assert [[cell.text for cell in row] for row in table.data.grid] == [
@@ -86,7 +90,7 @@ def test_furniture_and_captions_are_told() -> None:
         text = "\n\n".join(text for _, text in kinds if text)
         return a_row(text, number, markdown=text.replace("a b\none", TABLE), blocks=blocks)
 
-    document = docling.DoclingDocument.model_validate_json(written("docling", *map(page, (1, 2, 3))))
+    document = read_back(*map(page, (1, 2, 3)))
     layers = {item.text: item.content_layer.value for item in document.texts}
     assert (layers["The harbour"], layers["2"], layers["Table 1"]) == ("furniture", "furniture", "body")
     assert [item.caption_text(document) for item in document.pictures] == [
@@ -106,7 +110,7 @@ def test_rows_without_cells_take_no_other_tables_cells() -> None:
         for text in texts
     ]
     row = a_row("\n\n".join(texts), markdown=f"{texts[0]}\n\n{TABLE}", blocks=blocks)
-    document = docling.DoclingDocument.model_validate_json(written("docling", row))
+    document = read_back(row)
     assert [item.text for item in document.texts] == [texts[0]]
     assert len(document.tables) == 1
 
@@ -119,7 +123,7 @@ def test_paragraphs_are_whole_and_lists_have_items() -> None:
         for label, text in (("text", prose), ("list", items))
     ]
     row = a_row(f"{prose}\n\n{items}", blocks=blocks)
-    document = docling.DoclingDocument.model_validate_json(written("docling", row))
+    document = read_back(row)
     assert [(item.label.value, item.text) for item in document.texts] == [
         (
             "text",
