@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 from ocr.line_reader.found_lines import ReadLine
@@ -91,8 +92,9 @@ def _sizes(line: ReadLine) -> float:
 @lru_cache(maxsize=512)  # a page's lines are asked about several times
 def letter_costs(text: str) -> list[float]:
     """Returns what each letter of a text's words costs after those before it, in bits; of words of three letters."""
-    table = _table()
-    return [table[place] / STEPS_A_BIT for word in _WORD.findall(text) for place in sequences(word)]
+    rows = _rows()
+    places = chain.from_iterable(map(sequences, _WORD.findall(text)))
+    return [int(rows[len(LETTERS) * first + second][last]) / STEPS_A_BIT for first, second, last in places]
 
 
 def sequences(word: str) -> Iterator[tuple[int, int, int]]:
@@ -118,11 +120,6 @@ def _odds(line: ReadLine) -> float:
 
 
 @cache
-def _table() -> dict[tuple[int, int, int], int]:
+def _rows() -> list[str]:
     """Returns the costs: a row for each two letters, a digit for each that may follow them."""
-    rows = _TABLE.read_text(encoding="ascii").split()
-    return {
-        (*divmod(place, len(LETTERS)), last): int(cost)
-        for place, row in enumerate(rows)
-        for last, cost in enumerate(row)
-    }
+    return _TABLE.read_text(encoding="ascii").split()

@@ -158,10 +158,8 @@ def _wanted(spans: Sequence[Span], seen: SeenFonts) -> Mapping[str, Places]:
 
 def _is_of_marks(text: str) -> bool:
     """Returns whether a typeface's text is mostly marks, and has words of several different ones."""
-    if 2 * sum(mark in _MARKS for mark in text) <= len(text.replace(" ", "")):
-        return False
-    words = (set(word) & _MARKS for word in text.split())
-    return any(len(marks) >= _FEWEST_MARKS for marks in words)
+    is_mostly = 2 * sum(mark in _MARKS for mark in text) > len(text.replace(" ", ""))
+    return is_mostly and any(len(set(word) & _MARKS) >= _FEWEST_MARKS for word in text.split())
 
 
 def _words(spans: Sequence[Span]) -> Sequence[tuple[str, Place]]:
@@ -211,17 +209,18 @@ def _templates() -> tuple[Floats, Floats, npt.NDArray[np.intp]]:
     found: list[tuple[str, Floats, float]] = []
     with pymupdf.open() as document:
         for face in _FACES:
-            page = document.new_page(width=step * len(texts), height=60)
+            page = document.new_page(width=step * len(texts), height=36)
+            letters = page.new_shape()
             for number, text in enumerate(texts):
-                page.insert_text((10 + step * number, 40), text, fontname=face, fontsize=size)
+                letters.insert_text((10 + step * number, 26), text, fontname=face, fontsize=size)
+            letters.commit()
             pixmap = page.get_pixmap(dpi=round(72 * _SCALE), colorspace=pymupdf.csGRAY)
             for number, text in enumerate(texts):
                 left = round((5 + step * number) * _SCALE)
                 shape = _shape(rows_of(pixmap)[:, left : left + round(step * _SCALE)])
                 assert shape is not None, "every face has them"
                 found.append((_class(text), *shape))
-    found.sort(key=itemgetter(0))
-    classes, vectors, aspects = zip(*found, strict=True)
+    classes, vectors, aspects = zip(*sorted(found, key=itemgetter(0)), strict=True)
     starts = np.array([classes.index(name) for name in _CLASSES])
     return np.stack(vectors), np.array(aspects, np.float32), starts
 
