@@ -138,16 +138,16 @@ def test_what_was_rotated_is_placed_where_it_stands(turn_deg: float) -> None:
     assert ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2) == pytest.approx((50 + 146, 70 + 63), abs=1.5)
 
 
-def figures(font: str, angle_deg: int) -> UInt8Array:
-    """A table of figures that was turned counterclockwise by so much."""
+def figures(font: str, angle_deg: int) -> tuple[UInt8Array, set[str]]:
+    """A table of figures that was turned counterclockwise by so much, and the figures."""
     random = np.random.default_rng(3)
     rows = [
         (30 + 60 * column, 30 + 18 * row, str(random.integers(1000, 9999)))
-        for row in range(15)
+        for row in range(8)
         for column in range(6)
     ]
     page = drawn(*(((x, y), text, {"fontname": font}) for x, y, text in rows))
-    return np.ascontiguousarray(np.rot90(page, angle_deg // 90))
+    return np.ascontiguousarray(np.rot90(page, angle_deg // 90)), {text for _, _, text in rows}
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,12 @@ def test_figures_are_read_the_right_way_up(
     reader: LineReader, font: str, angle_deg: int, doubt_deg: int | None
 ) -> None:
     """Upside down they are read too, as others: 9 for 6, and the one for the other direction of lines on their side."""
-    expected, _ = read(figures(font, 0), reader)
-    grey = figures(font, angle_deg)
+    grey, drawn = figures(font, angle_deg)
     darkness = darkness_of(grey)
     found = reader.read(darkness, reader.find(darkness))
     turned = turned_lines(grey, PageInk.of(grey), found, reader, doubt_deg)
     right = {line.text for own in turned if own.turn_deg == angle_deg for line in own.lines}
     wrong = [line for own in turned if own.turn_deg != angle_deg for line in own.lines]
-    assert len(right & set(expected.text.split())) >= 85
+    assert len(right & drawn) >= 46
     assert not wrong
     assert len(without_turned(found, turned)) <= 3

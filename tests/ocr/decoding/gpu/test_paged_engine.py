@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -63,6 +63,7 @@ def random_reader(eos_id: int, **kwargs: Any) -> Reader:
 
 
 @pytest.fixture(scope="module")
+@cache  # another module's tests use it too
 def stopping() -> Reader:
     """A random model that ends its pages after different numbers of tokens."""
     reader = random_reader(eos_id=-1)
