@@ -111,7 +111,7 @@ def test_a_device_that_fails_costs_no_page(
     encode_together(monkeypatch, 7)
     config = config_for("Qwen3-VL", device, batch.docs, batch.database, tmp_path)
     # With a second video, each device gets pages and then videos.
-    first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(12)]
+    first, *rest = [Image.effect_noise((40, 30), 90) for _ in range(4)]
     first.save(batch.docs / "more.gif", save_all=True, append_images=rest)
     expected, _, _ = read(config, monkeypatch)
     encode, calls = EncoderGraphManager.encode, []

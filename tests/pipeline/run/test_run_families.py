@@ -44,8 +44,8 @@ from tests.pipeline.runs import changed, rows, run_quietly
 # Prompts of the tiny models are of many bytes, each a token. No model ends by itself: what is left is written full, and
 # is little, for speed.
 MAX_TOKENS, MAX_VIDEO_TOKENS = 90, 170
-# Where a page's views have a size of their own, and more vision tokens than that.
-MOST_TOKENS = {"MiniCPM-V 2.5": 100, "Unlimited-OCR": 16 * 17 + 1 + 20}
+# Where a page's views have a size of their own, and more vision tokens than that; and of the shortest prompts.
+MOST_TOKENS = {"MiniCPM-V 2.5": 100, "Unlimited-OCR": 16 * 17 + 1 + 20, "Qwen3-VL": 60}
 
 
 def minicpm(version: str) -> Callable[[Path], Path]:
@@ -331,7 +331,7 @@ def test_a_video_file_and_a_folder_of_frames_are_one_page_each(
 
     Image.fromarray(frames[0]).save(folder / "frame7.png")
     assert sum(run_quietly(as_videos).pages.values()) == again + (found["b"]["status"] != "truncated")
-    config = changed(config, decode={"max_tokens": MAX_TOKENS})
+    config = changed(config, decode={"max_tokens": MOST_TOKENS.get(name, MAX_TOKENS)})
     assert sum(run_quietly(config).pages.values()) == 15, "each picture of its own, the first twice; no video"
     with closing(open_for_reading(batch.database)) as db:
         ((status, reason),) = db.execute(
