@@ -8,7 +8,7 @@ import numpy as np
 
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
-from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine, shared
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, shared
 from ocr.line_reader.reading import LineReader
 
 Pixels = tuple[int, int, int, int]
@@ -47,13 +47,9 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
             continue
         again = reader.read(darkness, [own.line.between(x1, own.line.right) for own in beside])
         cut = dict(zip(map(id, beside), again, strict=True))
-        lines = [
-            _joined(cut.get(id(own), own), letter, x0, initial.confidence)
-            if own is read
-            else cut.get(id(own), own)
-            for own in lines
-            if own is read or shared(own.line.box, box) <= _SHARED
-        ]
+        cut[id(read)] = _joined(cut.get(id(read), read), letter, x0, initial.confidence)
+        kept = (own for own in lines if own is read or shared(own.line.box, box) <= _SHARED)
+        lines = [cut.get(id(own), own) for own in kept]
     return lines
 
 
@@ -99,7 +95,5 @@ def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLi
         del words[0]
     if words:
         sure = min(confidence, words[0].confidence)
-        words[0] = LineWord(
-            text=letter + words[0].text, left=float(left), right=words[0].right, confidence=sure
-        )
+        words[0] = replace(words[0], text=letter + words[0].text, left=float(left), confidence=sure)
     return replace(read, line=whole, text=letter + text, words=tuple(words))

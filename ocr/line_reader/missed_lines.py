@@ -174,11 +174,7 @@ class _Search:
     def _in_column(self, line: TextLine, left: int, right: int) -> tuple[int, int]:
         """Returns these ends, or a line's own where its column ends, as rows around tell, and another one begins."""
         near, apart = self._next_to(line), _ALIGNED * line.size
-        around = [
-            its
-            for its in (read.line for read in self.lines)
-            if abs(its.middle - line.middle) < _NEAR * line.size
-        ]
+        around = [it.line for it in self.lines if abs(it.line.middle - line.middle) < _NEAR * line.size]
         if near and abs(min(its.left for its in near) - line.left) < apart:
             left = line.left if any(left < its.right <= line.left for its in around) else left
         if near and abs(max(its.right for its in near) - line.right) < apart:

@@ -6,6 +6,7 @@ lists of names and what they mean the network often says nothing.
 """
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from itertools import pairwise
 from statistics import median
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.paragraphs.line_kinds import is_list
+from ocr.paragraphs.line_kinds import AMOUNT, is_list
 from ocr.paragraphs.line_tables import Table, cells_of, goes_on, white_strips
 from ocr.paragraphs.text_lines import Line, Span
 
@@ -38,11 +39,13 @@ class NamedRow:
     """Lines of a table beside each other, with the network's numbers.
 
     line: all of them as one. rows: of each. columns: of the line that each of its parts belongs to.
+    has_value: it is a name with its value.
     """
 
     line: Line
     rows: frozenset[int]
     columns: Sequence[int]
+    has_value: bool = False
 
 
 def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str]]]) -> list[float]:
@@ -129,6 +132,13 @@ def _is_one(sides: Sequence[tuple[tuple[Span, str], tuple[Span, str]]]) -> bool:
     return max(same(0), min(numbers, max(same(1), grouped))) > _ALIKE * len(sides)
 
 
+def has_value(line: Line, words: Sequence[tuple[Span, str]]) -> bool:
+    """Returns whether a line ends with an amount, or a colon stands where two of its parts meet."""
+    starts = {x0 for x0, _ in line.parts}
+    meet = (before[-1] + after[0] for (_, before), ((x0, _), after) in pairwise(words) if x0 in starts)
+    return AMOUNT.search(line.text) is not None or any(":" in marks for marks in meet)
+
+
 def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Table:
     """Returns the cells; none where no columns are seen, or no two rows with text in several.
 
@@ -138,12 +148,21 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
     edges = list(_edges(rows, aligned))
-    joined = list(_joined(rows, x0))
+    joined = [own for several in _joined(rows, x0) for own in _parted(several, edges)]
     filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
 
 
-def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[Line]]:
+def _parted(rows: Sequence[NamedRow], edges: Sequence[float]) -> list[list[Line]]:
+    """Returns the lines of a row of the table; each by itself where all are names with values in the same columns."""
+    columns = [{bisect(edges, x) for x, _ in row.line.parts} for row in rows]
+    are_pairs = all(
+        row.has_value and len(own) > 1 and own == columns[0] for row, own in zip(rows, columns, strict=True)
+    )
+    return [[row.line] for row in rows] if are_pairs else [[row.line for row in rows]]
+
+
+def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[NamedRow]]:
     """Yields the lines of each row of the table: several where the network says so, or where the first column is empty
     and rows are further apart. x0: where the table begins.
 
@@ -153,17 +172,15 @@ def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[Line]]:
     begin = [row.line.x0 < x0 + _INDENT * row.line.size for row in rows[1:]]
     pitch = median([drop for (_, _, drop), begins in zip(pairs, begin, strict=True) if begins] or [0.0])
     step = median([drop for above, row, drop in pairs if not above.rows & row.rows] or [0.0])
-    lines, numbers = [rows[0].line], rows[0].rows
+    own = [rows[0]]
     for (above, row, drop), begins in zip(pairs, begin, strict=True):
-        named = bool(numbers & row.rows)
+        named = any(other.rows & row.rows for other in own)
         is_same = named and _APART * drop < step if begins else named or goes_on(above.line, row.line, pitch)
-        if is_same or drop < ONE_ROW * row.line.size:
-            lines.append(row.line)
-            numbers |= row.rows
-        else:
-            yield lines
-            lines, numbers = [row.line], row.rows
-    yield lines
+        if not is_same and drop >= ONE_ROW * row.line.size:
+            yield own
+            own = []
+        own.append(row)
+    yield own
 
 
 def _edges(rows: Sequence[NamedRow], aligned: Sequence[float]) -> Iterator[float]:

@@ -18,7 +18,7 @@ from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_features import weighted_median
 from ocr.line_reader.line_structure import Ints
-from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, has_value, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import ROLES, TABULAR
@@ -185,7 +185,9 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[Row]) -> Iterator[tup
             parts = [(_parts_of(cell, gap, aligned), at) for cell, (_, at) in placed]
             line = replace(row.level, parts=tuple(part for some, _ in parts for part in some))
             seen = frozenset(number for number, _ in row.places if number >= 0)
-            named.append(NamedRow(line=line, rows=seen, columns=[at for some, at in parts for _ in some]))
+            columns = [at for some, at in parts for _ in some]
+            told = has_value(line, _placed_words(row))
+            named.append(NamedRow(line=line, rows=seen, columns=columns, has_value=told))
         yield (own[0], own[-1] + 1), named_table(named, aligned)
 
 
@@ -270,25 +272,23 @@ def _filled(table: Table, rows: Sequence[Row]) -> _Filled | None:
 
     Nor is a frame around text a table, or a form that is mostly empty. Its cells are as on a page that lies level.
     """
-    reads = [(it, flat, row.level.base) for row in rows for it, flat in zip(row.cells, row.flat, strict=True)]
-    num_words = sum(len(read.words) for read, *_ in reads)
+    placed = [
+        ((flat.left + flat.right) / 2, row.level.base, _word(read, word))
+        for row in rows
+        for read, level in zip(row.cells, row.flat, strict=True)
+        for word, flat in zip(read.words, level.words, strict=True)
+    ]
     words: list[Word] = []
     written: list[list[tuple[Cell, str]]] = []
     for _, cells in groupby(table, key=lambda cell: cell.row):
         written.append([])
         for cell in cells:
             x0, top, x1, bottom = cell.box
-            own = [
-                _word(read, word)
-                for read, flat, base in reads
-                if top <= base < bottom
-                for word, placed in zip(read.words, flat.words, strict=True)
-                if x0 <= (placed.left + placed.right) / 2 < x1
-            ]
+            own = [word for x, y, word in placed if x0 <= x < x1 and top <= y < bottom]
             written[-1].append((cell, " ".join(word.text for word in own)))
             words += own
     lengths = [len(text) for row in written for _, text in row if text]
-    if len(words) != num_words or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
+    if len(words) != len(placed) or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
         return None
     is_frame = max(map(len, written)) < 2 and len(rows) > _FRAMED * len(table)  # around lines, as of a label
     is_list = rows[0].grid < 0 and table_markup.is_list(written)
@@ -412,8 +412,7 @@ def _block(rows: Sequence[Row], label: str, body_size: float) -> Block:
         label=label,
         text=text,
         box_px=(max(0, int(min(x0))), max(0, int(min(y0))), round(max(x1)), round(max(y1))),
-        confidence=sum(cell.confidence * length for cell, length in zip(cells, lengths, strict=True))
-        / sum(lengths),
+        confidence=float(np.average([cell.confidence for cell in cells], weights=lengths)),
     )
 
 

@@ -160,16 +160,11 @@ def _surest(looks: Sequence[TurnedLines]) -> Iterator[TurnedLines]:
     """Yields the looks, each without what stands where other ones' lines of more letters, or surer ones, do."""
     placed = [pair for look in looks for pair in zip(look.lines, look.boxes, strict=True)]
     for look in sorted(looks, key=lambda look: -sum(read.num_letters for read in look.lines)):
-        lines = tuple(
-            read
-            for read, box in zip(look.lines, look.boxes, strict=True)
-            if sum(
-                _weight(other)
-                for other, there in placed
-                if max(shared(box, there), shared(there, box)) > _SHARED
-            )
-            <= 2 * _weight(read)
+        there = (
+            [it for it, at in placed if max(shared(box, at), shared(at, box)) > _SHARED] for box in look.boxes
         )
+        pairs = zip(look.lines, there, strict=True)
+        lines = tuple(read for read, others in pairs if sum(map(_weight, others)) <= 2 * _weight(read))
         if any(len(set(filter(str.isalnum, read.text))) >= _LEAST_LETTERS for read in lines):
             yield replace(look, lines=lines)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, named_table
+from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, has_value, named_table
 from ocr.paragraphs.line_tables import Table
 from ocr.paragraphs.text_lines import Line
 
@@ -87,6 +87,30 @@ def test_lines_of_one_row_are_one_row() -> None:
         row(1, 160, [(50, 99), (200, 290)]),
     ]
     assert shape(named_table(rows)) == whole(2, 2)
+
+
+def test_names_with_a_value_each_are_rows_of_their_own_though_the_network_sees_one() -> None:
+    """Not so where a line has no value of its own, as of cells that run over several lines."""
+    parts = [(50.0, 90.0), (200.0, 300.0)]
+    above, *three = [row(n > 1, 100 + 24 * n + 40 * (n > 1), parts) for n in range(2, 6)]
+    rows = [
+        row(0, 100, parts),
+        replace(above, has_value=True),
+        *(replace(it, has_value=True) for it in three),
+    ]
+    assert shape(named_table(rows)) == whole(5, 2)
+    assert shape(named_table([*rows[:-1], three[-1]])) == whole(2, 2)
+    assert shape(named_table([*rows[:-1], replace(rows[-1], line=row(1, 284, parts[1:]).line)])) == whole(
+        2, 2
+    )
+
+
+def test_a_colon_between_parts_or_an_amount_at_the_end_tells_a_value() -> None:
+    lines, words = placed(
+        ["Your ref.|: Miller", "Buyer:|Miller", "VAT|19.50", "VAT: 3|none", "Price|per unit"], [200]
+    )
+    parted = [replace(line, parts=((50, 150), (200, 300))) for line in lines]
+    assert list(map(has_value, parted, words)) == [True, True, True, False, False]
 
 
 def test_a_row_over_all_columns_is_one_cell() -> None:
