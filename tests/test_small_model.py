@@ -67,6 +67,6 @@ def test_blocks_have_a_confidence(pages: dict[str, dict]) -> None:
 
 
 def test_every_stage_is_timed(pages: dict[str, dict]) -> None:
-    expected = {"discover", "render", "tile", "lines", "store"}
+    expected = {"discover", "render", "tile", "find", "read", "order", "store"}
     # Its text layer is not judged: it was read well.
     assert set(pages["report.pdf/1"]["timings"]) == expected

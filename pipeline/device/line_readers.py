@@ -58,7 +58,7 @@ class LineReaders(TaskPool):
         number: int,
         memory_bytes: int | None,
         *,
-        stage: str = "lines",
+        stage: str = "read",
         niceness: int = 0,
         devices: Sequence[LineDevice] = (),
     ) -> None:
@@ -197,7 +197,7 @@ def _failed(page: Page, seconds: Mapping[str, float], error: BaseException) -> P
     elif isinstance(error, (TimeoutError, ProcessExpired)):
         category, happened = failure_of(error, _LIMIT_S)
         message = f"reading the page {happened}"
-    failure = PageError(stage="lines", category=category, message=message)
+    failure = PageError(stage="read", category=category, message=message)
     return failed_result(page, failure, render_timings(seconds))
 
 

@@ -15,7 +15,7 @@ from storage.records.merit import merit
 
 UNFINISHED = ("repeated", "truncated")
 # Stages whose failure another reading may avoid; a page that cannot be rendered stays that way.
-_MODEL_STAGES = ("prepare", "encode", "decode", "place", "lines")
+_MODEL_STAGES = ("prepare", "encode", "decode", "place", "read")
 # Most different characters of a scrap.
 _SCRAP = 2
 

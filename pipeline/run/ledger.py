@@ -177,7 +177,7 @@ def count_page(
     summary.num_low_confidence += (
         result.confidence is not None and result.confidence < config.store.low_confidence
     )
-    is_read = any(timing.stage == "lines" for timing in first.timings)  # what its pictures show
+    is_read = any(timing.stage == "read" for timing in first.timings)  # what its pictures show
     summary.num_unread += first.status == "embedded" and not is_read
     summary.sent_up.update({models[its.rung] for its in others if its.rung in models})
     if result.status in FINE_STATUSES and first.status not in FINE_STATUSES:

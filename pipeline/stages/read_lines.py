@@ -20,7 +20,7 @@ from ocr.line_reader.unread_letters import shows_bent_type, shows_letters
 from ocr.types import BoxPx, ParsedText
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
 from pipeline.outcome.results import render_timings, result_of
-from pipeline.timing import Stopwatch, single
+from pipeline.timing import Stopwatch
 from pipeline.types import FontSample, PageResult, PageStatus, RenderedPage, SeenWords
 
 # Of 16 photographs without print two were read as two or three characters, with a confidence of 0.5 and 0.7. A page
@@ -49,11 +49,13 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     too large to be read.
     """
     assert rendered.grey is not None, "a page for the line reader"
-    watch = Stopwatch()
-    with watch.measure():
+    finding, reading, ordering = Stopwatch(), Stopwatch(), Stopwatch()
+    with finding.measure():
         grey = darkened(rendered.grey)
         darkness = darkness_of(grey)
-        found = with_initials(darkness, reader.read(darkness, reader.find(darkness)), reader)
+        sought = reader.find(darkness)
+    with reading.measure():  # and what of the page's ink no line covers is looked at again
+        found = with_initials(darkness, reader.read(darkness, sought), reader)
         ink = PageInk.of(grey)
         turned = turned_lines(grey, ink, found, reader, rendered.runner_up_deg)
         found = without_turned(found, turned)
@@ -65,20 +67,22 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         upright = lines_of_text(found)
         lines = [*upright, *(read for part in turned for read in part.lines)]
         rules = [read for read in found if read.is_rule]
+        seen = [read.line for read in (*upright, *rules)] if lines else []
+        is_unread = ink.unread(seen, beside) > _MOST_UNREAD
+        has_hole = any(read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS for read in upright)
+        lacks_letters = has_hole or (bool(lines) and shows_letters(ink, seen, beside))
+        lacks_letters |= shows_bent_type(ink, darkness, found, beside, reader)
+        is_large = not lines and reader.shows_large_print(darkness)
+    with ordering.measure():
         signals = line_signals(lines, num_left_out=len(found) - len(upright) - len(rules))
         strange = strange_lines(found)
         written = [line for line in strange if any(line.line is kept for kept in upright)]
         text = page_text(upright, turned, ink.rules, ink.uprights, grey.shape[::-1])
         parsed, confidence = rated(text, signals, reader.calibration, written)
         parsed = _on_page(parsed, rendered, grey)
-        seen = [read.line for read in (*upright, *rules)] if lines else []
-        is_unread = ink.unread(seen, beside) > _MOST_UNREAD
-        has_hole = any(read.hole > _HOLE and read.num_letters >= _FEWEST_LETTERS for read in upright)
-        lacks_letters = has_hole or (bool(lines) and shows_letters(ink, seen, beside))
-        lacks_letters |= shows_bent_type(ink, darkness, found, beside, reader)
-        is_large = not parsed.text.strip() and reader.shows_large_print(darkness)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
-    timings = (*render_timings(rendered.seconds), single("lines", watch.seconds))
+    own = {"find": finding.seconds, "read": reading.seconds, "order": ordering.seconds}
+    timings = render_timings({**rendered.seconds, **own})
     result = unread(result_of(rendered, parsed, status, timings, confidence=confidence if lines else None))
     if is_large or (result.status == "blank" and _is_too_small(rendered)):
         result = doubted(result, NONE_READ)

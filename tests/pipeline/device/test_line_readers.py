@@ -60,7 +60,7 @@ def test_a_page_that_cannot_be_read_fails_alone(readers: LineReaders) -> None:
     bad = replace(page, grey=np.zeros((0, 0), np.uint8))
     result = readers.read(bad).result(WAIT_S)
     assert result.error is not None
-    assert (result.status, result.error.stage) == ("failed", "lines")
+    assert (result.status, result.error.stage) == ("failed", "read")
     assert readers.read(page).result(WAIT_S).status == "ok"
 
 

@@ -132,7 +132,7 @@ def test_the_shipped_reader_reads_everything_first(batch: Batch, other: Path, lo
     run_quietly(sources.load(None, ["device=cpu", "threads=1", "words=off"], [("test", values)]))
     found = {Path(row["path"]).name: row for row in rows(batch.database)}
     assert (found["letter.png"]["status"], found["letter.png"]["rung"]) == ("ok", None)
-    assert "lines" in found["letter.png"]["timings"]
+    assert "read" in found["letter.png"]["timings"]
     assert loaded in ([], [str(other)]), "never a page model of its own"
 
 

@@ -158,7 +158,7 @@ def test_a_page_whose_pictures_are_read_is_not_one_that_needed_no_reading(ledger
     taken = replace(READ, status="embedded", timings=(single("layer", 0.1),))
     do(lambda: ledger.store([taken]))
     assert ledger.summary.num_unread == 1
-    do(lambda: ledger.store([replace(taken, page=PAGES[1], timings=(*taken.timings, single("lines", 1.0)))]))
+    do(lambda: ledger.store([replace(taken, page=PAGES[1], timings=(*taken.timings, single("read", 1.0)))]))
     assert (ledger.summary.pages, ledger.summary.num_unread) == ({"embedded": 2}, 1)
 
 

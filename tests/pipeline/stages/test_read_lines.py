@@ -56,7 +56,7 @@ def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(
     assert result.status == "ok"
     assert result.confidence is not None
     assert result.confidence > 0.9
-    assert [timing.stage for timing in result.timings] == ["render", "tile", "lines"]
+    assert [timing.stage for timing in result.timings] == ["render", "tile", "find", "read", "order"]
     assert (result.width_px, result.height_px) == (page.width_px, page.height_px)
     for block in result.parsed.blocks:
         assert block.box_px is not None

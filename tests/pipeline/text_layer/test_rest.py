@@ -90,7 +90,7 @@ def test_what_a_picture_shows_stands_between_what_is_above_and_below_it(
     assert parts[0] == "# The harbour book"
     assert "](https://example.org)" in parts[-1]
     assert [word.text for word in made.parsed.words] == made.parsed.text.split()
-    assert {timing.stage for timing in made.timings} == {"layer", "render", "tile", "lines"}
+    assert {timing.stage for timing in made.timings} == {"layer", "render", "tile", "find", "read", "order"}
 
 
 @pytest.mark.parametrize("kind", ["photograph_beside", "chart_beside"])
@@ -129,7 +129,7 @@ def test_where_the_pictures_cannot_be_read_the_page_says_so(tmp_path: Path) -> N
         page=found.page,
         status="failed",
         parsed=None,
-        error=PageError(stage="lines", category="memory", message="it took more memory than it may"),
+        error=PageError(stage="read", category="memory", message="it took more memory than it may"),
     )
     result = with_rest(found, failed)
     assert (result.status, result.source) == ("doubtful", "layer")
