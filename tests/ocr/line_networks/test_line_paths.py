@@ -44,7 +44,7 @@ def pages() -> list[Floats]:
             for number, line in enumerate(lines):
                 page.insert_text((30, 50 + 2 * size * number), line, fontsize=size)
 
-        return printed(draw, dpi)
+        return printed(draw, dpi)[: 130 * dpi // 72]  # what is below is white
 
     return [drawn(10, TEXT, 150), drawn(14, TEXT[:2], 100), drawn(10, TEXT[1:], 150)]
 
@@ -141,7 +141,7 @@ def test_images_are_read_as_each_by_itself() -> None:
 
 
 def test_graphs_of_padded_batches_compute_what_eager_does() -> None:
-    budgets = {"line": [64, 256, 1024], "find": [16640, 66560]}
+    budgets = {"line": [64, 256, 1024], "find": [16640]}
     capture = WinningCapture(CPU, poison=True)
     ours, manager = networks(capture=capture, budgets=budgets)
     manager.warm_up({LINE: [(HEIGHT_PX, 256)], FIND: [axis_of(FIND, 625, 625)]})

@@ -10,7 +10,6 @@ from PIL import Image, ImageDraw, ImageFont
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.unread_letters import shows_bent_type
-from ocr.model_files.locate import LINES, find_directory
 
 PROSE = (
     "Whoever wants to keep a boat here over winter",
@@ -19,11 +18,6 @@ PROSE = (
     "Nets may be dried on the south wall, not the north.",
 ) * 4
 Path = Callable[[float], tuple[float, float, float]]
-
-
-@pytest.fixture(scope="module")
-def reader() -> LineReader:
-    return LineReader.load(find_directory("small") / LINES)
 
 
 def sheet() -> Image.Image:

@@ -15,7 +15,7 @@ from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import ReaderSizes
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.model_files.locate import LINES, find_directory
+from tests.ocr.line_reader.printed import shipped
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 CHARACTERS = "abcdef"
@@ -173,7 +173,6 @@ def test_small_print_is_looked_at_again_enlarged() -> None:
         page.show_pdf_page(pymupdf.Rect(x, y, x + 595 / 3, y + 842 / 3), source, 0)
     pixmap = page.get_pixmap(dpi=300, colorspace=pymupdf.csGRAY)
     grey = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
-    shipped = LineReader.load(find_directory("small") / LINES)
     darkness = darkness_of(grey)
-    texts = [read.text for read in shipped.read(darkness, shipped.find(darkness))]
+    texts = [read.text for read in shipped().read(darkness, shipped().find(darkness))]
     assert texts.count("1. The year in brief") == 3

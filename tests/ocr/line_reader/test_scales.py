@@ -11,7 +11,6 @@ from ocr.line_reader.found_lines import TextLine
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.scales import Look, is_worth_halving, merged
-from ocr.model_files.locate import LINES, find_directory
 from tests.benchmarks.pages.empty_sheets import sheets
 
 Text: TypeAlias = tuple[str, float, float, float, str]
@@ -19,11 +18,6 @@ A4 = (595.0, 842.0)
 BODY = (
     "Seven members came to the meeting, and four of them had walked there from the other side of the valley."
 )
-
-
-@pytest.fixture(scope="module")
-def reader() -> LineReader:
-    return LineReader.load(find_directory("small") / LINES)
 
 
 def drawn(size_pt: tuple[float, float], dpi: int, texts: Sequence[Text], white: float = 0.0) -> np.ndarray:

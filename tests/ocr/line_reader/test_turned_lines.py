@@ -11,17 +11,11 @@ from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.turned_lines import turned_lines, without_turned
-from ocr.model_files.locate import LINES, find_directory
 from ocr.types import ParsedText
 
 ABOVE = "Whoever wants to keep a boat here over the winter\nhas to ask the harbour master before September."
 BELOW = "The gate is shut at nine, and the lamp is lit then."
 PX_PER_PT = 2
-
-
-@pytest.fixture(scope="module")
-def reader() -> LineReader:
-    return LineReader.load(find_directory("small") / LINES)
 
 
 def drawn(*texts: tuple[tuple[float, float], str, dict[str, object]]) -> UInt8Array:

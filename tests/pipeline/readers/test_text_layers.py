@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from ocr.line_reader.reading import LineReader
-from ocr.model_files.locate import LINES, find_directory
 from pipeline.config.schema import Config, render_settings
 from pipeline.device.open_models import Models
 from pipeline.documents.settings import RenderSettings, TileSettings
@@ -21,6 +19,7 @@ from pipeline.rereading.attempts import Attempts
 from pipeline.stages.read_lines import read_lines, read_samples
 from pipeline.types import EmbeddedPage, FontSample, Page, PageResult, ReadyPage, RenderedPage
 from storage.types import PageError
+from tests.ocr.line_reader.printed import shipped
 from tests.pipeline.text_layer.wrong_maps import Line, mapped_page
 
 BILL = ("Boards 2400 mm", "Invoice 3917 of 26.05.2024", "Total 1.184,05 EUR", "Account 0532 0130 68 75")
@@ -35,7 +34,7 @@ class Lines:
     """Reads in this process what processes of their own read otherwise. asked: the typefaces it was shown."""
 
     def __init__(self) -> None:
-        self.reader = LineReader.load(find_directory("small") / LINES)
+        self.reader = shipped()
         self.asked: list[str] = []
 
     def samples(self, samples: Sequence[FontSample]) -> Future[list[str]]:

@@ -20,6 +20,7 @@ from pipeline.stages.render import tile
 from pipeline.types import PageResult, RenderedPage
 from tests.faults.statuses import faint
 from tests.faults.statuses.pages import Workshop
+from tests.ocr.line_reader.printed import shipped
 from tests.pipeline.documents.drawing import SAMPLES, show
 
 LETTER = SAMPLES / "letter.png"
@@ -27,7 +28,7 @@ LETTER = SAMPLES / "letter.png"
 
 @pytest.fixture(scope="module")
 def reader() -> LineReader:
-    return LineReader.load(find_directory("small") / LINES)
+    return shipped()
 
 
 def rendered(path: Path, index: int = 0) -> RenderedPage:

@@ -7,7 +7,6 @@ import pymupdf
 import pytest
 
 from ocr.line_reader.reading import LineReader
-from ocr.model_files.locate import LINES, find_directory
 from ocr.types import Block, ParsedText, Word
 from pipeline.documents.settings import RenderSettings, TileSettings
 from pipeline.ingest.workers.worker import render_task
@@ -17,6 +16,7 @@ from pipeline.text_layer.rest import completed
 from pipeline.types import EmbeddedPage, Layer, PageResult
 from storage.types import PageError
 from tests.faults.doubt.layer_pages import KINDS, document
+from tests.ocr.line_reader.printed import shipped
 from tests.pipeline.text_layer.test_page import SAMPLES, page_of
 
 ABOVE, BELOW = "What the harbour master wrote", "He went home after that"
@@ -24,7 +24,7 @@ ABOVE, BELOW = "What the harbour master wrote", "He went home after that"
 
 @pytest.fixture(scope="module")
 def reader() -> LineReader:
-    return LineReader.load(find_directory("small") / LINES)
+    return shipped()
 
 
 def taken(path: Path) -> EmbeddedPage:

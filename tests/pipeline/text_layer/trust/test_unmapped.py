@@ -6,10 +6,9 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ocr.line_reader.reading import LineReader
-from ocr.model_files.locate import LINES, find_directory
 from pipeline.text_layer.page import judged
 from pipeline.types import Layer
+from tests.ocr.line_reader.printed import shipped
 from tests.pipeline.text_layer.test_rest import read
 from tests.pipeline.text_layer.wrong_maps import mapped_page
 
@@ -43,7 +42,7 @@ def test_a_word_with_a_character_of_no_meaning_is_read(tmp_path: Path, missing: 
     assert layer.is_partial
     assert "no meaning" in layer.reason
     assert layer.text.endswith("catch.")
-    made = read(path, LineReader.load(find_directory("small") / LINES))
+    made = read(path, shipped())
     assert made.parsed is not None
     assert made.status == "embedded"
     assert made.parsed.text.endswith("\n\nThe equipment is quite new and was paid for.")
