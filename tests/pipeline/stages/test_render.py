@@ -118,6 +118,15 @@ class TestPdf:
         assert np.array_equal(pixels, np.frombuffer(drawn.samples, np.uint8).reshape(pixels.shape))
         assert (pixels.strides[2] == 0) == (colour == (0, 0, 0))
 
+    @pytest.mark.parametrize("lines", [True, False])
+    def test_hairlines_are_seen_by_the_line_reader_and_as_drawn_by_a_model(self, tmp_path, lines):
+        document = pymupdf.open()
+        page = document.new_page()
+        page.draw_line((50, 100), (400, 100), width=0.05)
+        document.save(tmp_path / "page.pdf")
+        pixels = show(tmp_path / "page.pdf", tile=TileSettings(lines=lines)).pixels
+        assert (pixels.min() < 160) == lines
+
     def test_crop_box_is_the_page(self, tmp_path):
         path = pdf(tmp_path / "a.pdf", 595, 842)
         document = pymupdf.open(path)
