@@ -61,14 +61,10 @@ def _place(span: Span, others: Sequence[Span]) -> int:
     if row:
         return min((other.line.x0, number) for number, other in row)[1]
     above = [
-        (other.line.base, number) for number, other in enumerate(others) if other.line.base < span.line.base
+        (it.line.base, number, it.line) for number, it in enumerate(others) if it.line.base < span.line.base
     ]
-    beside = [
-        (base, number)
-        for base, number in above
-        if others[number].line.x0 < span.line.x1 and span.line.x0 < others[number].line.x1
-    ]
-    return max(beside or above)[1] + 1 if above else 0
+    beside = [it for it in above if it[2].x0 < span.line.x1 and span.line.x0 < it[2].x1]
+    return max(beside or above, key=itemgetter(0, 1))[1] + 1 if above else 0
 
 
 _MARKS = dict(

@@ -72,7 +72,7 @@ def with_initials(spans: Sequence[Span]) -> list[Span]:
         place: at
         for at, span in enumerate(spans)
         if span.line.size >= _LARGER * usual
-        for place in _words_of(spans, at, span)
+        for place in _words_of(spans, span)
     }
     initials = set(joined.values())
     return [
@@ -82,16 +82,12 @@ def with_initials(spans: Sequence[Span]) -> list[Span]:
     ]
 
 
-def _words_of(spans: Sequence[Span], at: int, initial: Span) -> Iterator[int]:
+def _words_of(spans: Sequence[Span], initial: Span) -> Iterator[int]:
     """Yields the place of the span whose first word an initial begins, if that is one: the nearest beside its top."""
     text = initial.line.text.strip()
     if initial.is_turned or not _INITIAL.fullmatch(text) or not text[-1].isupper():
         return
-    near = [
-        (span.line.x0, place)
-        for place, span in enumerate(spans)
-        if place != at and _begins_beside(initial, span)
-    ]
+    near = [(span.line.x0, place) for place, span in enumerate(spans) if _begins_beside(initial, span)]
     if near:
         yield min(near)[1]
 

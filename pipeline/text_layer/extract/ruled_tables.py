@@ -38,15 +38,17 @@ class FilledTable:
     spans: tuple[Span, ...]
 
 
-def find_tables(page: Any, spans: Sequence[Span] = (), named: Sequence[Table] = ()) -> list[Table]:
+def find_tables(
+    page: Any, drawings: Sequence[Any], spans: Sequence[Span] = (), named: Sequence[Table] = ()
+) -> list[Table]:
     """Returns the page's tables of two or more cells: those with rules, then others; of a rotated page the named.
 
-    page: a pymupdf Page. spans: its text, for tables with rules across them alone or without. named: those that the
-    structure network sees. Raises: whatever MuPDF does.
+    page: a pymupdf Page. drawings: what is drawn on it. spans: its text, for tables with rules across them alone or
+    without. named: those that the structure network sees. Raises: whatever MuPDF does.
     """
     if page.rotation:  # MuPDF would return positions on the unrotated page
         return list(named)
-    lines, drawings = list(_lines(spans)), _drawings(page)
+    lines = list(_lines(spans))
     found = page.find_tables(paths=drawings).tables if _may_be_ruled(drawings) else []
     grids = [tuple(with_rows(table, lines)) for table in map(_cells, found) if len(table) > 1]
     tables = [it for it in grids if it[0].row != it[-1].row and not any(_is_finer(own, it) for own in named)]
@@ -71,16 +73,15 @@ def _is_finer(table: Table, grid: Table) -> bool:
     return touch(around(table), around(grid)) and per_row[0] > per_row[1] + _FINER
 
 
-def _drawings(page: Any) -> list[Any]:
-    """Returns what is drawn on the page; nothing where that is so much that it is a plot or a map."""
-    kinds = [kind for kind, *_ in page.get_bboxlog() if kind.endswith("-path")]
+def drawings_of(page: Any) -> list[Any]:
+    """Returns what is drawn on a page; nothing of a rotated one, or where it is so much that it is a plot or map."""
+    kinds = [] if page.rotation else [it[0] for it in page.get_bboxlog() if it[0].endswith("-path")]
     drawings = page.get_drawings() if 0 < len(kinds) <= _MOST else []
     return drawings if sum(len(drawing["items"]) for drawing in drawings) <= _MOST else []
 
 
-def drawn_rules(page: Any) -> tuple[list[Rule], list[Box]]:
-    """Returns the rules across a page and those down it, in points; none for a rotated one."""
-    drawings = [] if page.rotation else _drawings(page)
+def drawn_rules(drawings: Sequence[Any]) -> tuple[list[Rule], list[Box]]:
+    """Returns the rules across a page and those down it, in points."""
     items = [item for drawing in drawings for item in drawing["items"]]
     boxes = [at[0] if kind == "re" else pymupdf.Rect(*at) for kind, *at in items if kind in ("re", "l")]
     down = [tuple(box.normalize()) for box in boxes if box.width < _THIN and box.height > _LONG]
@@ -119,13 +120,9 @@ def filled(spans: Sequence[Span], tables: Sequence[Table]) -> Iterator[Span | Fi
     A frame around text or a mostly empty grid is not a table: its spans stay.
     """
     parted = [list(_pieces(span, tables)) for span in spans] if tables else []
-    made = {
-        number: table
-        for number, cells in enumerate(tables)
-        if (
-            table := _filled(cells, [piece for pieces in parted for piece in pieces if piece.table == number])
-        )
-    }
+    every = [piece for pieces in parted for piece in pieces]
+    held = [[piece for piece in every if piece.table == number] for number in range(len(tables))]
+    made = {number: table for number, own in enumerate(held) if (table := _filled(tables[number], own))}
     if not made:
         yield from spans
         return

@@ -151,8 +151,9 @@ class Span:
 def parted_by(marks: str, spans: Iterable[Span]) -> list[list[Span]]:
     """Returns the spans in runs without one of these marks between: printed lines, or the cells of these too."""
     runs: list[list[Span]] = []
+    parting = set(marks)
     for span in spans:
-        if runs and not set(marks) & set(between(runs[-1][-1].line, span.line)):
+        if runs and between(runs[-1][-1].line, span.line)[:1] not in parting:
             runs[-1].append(span)
         else:
             runs.append([span])

@@ -18,7 +18,7 @@ import pymupdf
 from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
 from ocr.line_reader.page_text import arranged
 from ocr.paragraphs.line_tables import Rule, Table
-from pipeline.text_layer.extract.ruled_tables import drawn_rules, find_tables
+from pipeline.text_layer.extract.ruled_tables import drawings_of, drawn_rules, find_tables
 from pipeline.text_layer.extract.spans import Span, as_text, parted_by
 from pipeline.text_layer.extract.transcript import words_of
 
@@ -33,7 +33,8 @@ _SUM = re.compile(r"(?:\d[.,]\d\d|(?:[€$£₹]|Rs\.?) ?[\d.,]*\d)(?: ?(?:[€$
 
 def is_scattered(spans: Sequence[Span]) -> bool:
     """Returns whether a layer, all of whose lines run to the right, was drawn in another order than that of reading."""
-    if any(span.is_turned or set(map(bidirectional, span.line.text)) & {"R", "AL"} for span in spans):
+    letters = set[str]().union(*(span.line.text for span in spans))
+    if any(span.is_turned for span in spans) or {"R", "AL"} & set(map(bidirectional, letters)):
         return False
     pieces = parted_by("\n\t", [span for span in spans if sum(map(str.isalpha, span.line.text)) >= _LETTERS])
     ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
@@ -56,12 +57,12 @@ def structured(page: Any, spans: Sequence[Span]) -> tuple[Sequence[Span], list[T
 
     page: a pymupdf Page. Raises: whatever MuPDF does.
     """
-    is_out_of_order = is_scattered(spans)
-    if not is_out_of_order and not _has_amounts(spans):
-        return spans, find_tables(page, spans)
-    ordered, named = _by_network([span for span in spans if not span.is_turned], page)
-    found = ordered if is_out_of_order else spans
-    return found, find_tables(page, found, named)
+    drawings, is_out_of_order, named = drawings_of(page), is_scattered(spans), list[Table]()
+    if is_out_of_order or _has_amounts(spans):
+        level = [span for span in spans if not span.is_turned]
+        ordered, named = _by_network(level, page, drawings)
+        spans = ordered if is_out_of_order else spans
+    return spans, find_tables(page, drawings, spans, named)
 
 
 def _has_amounts(spans: Sequence[Span]) -> bool:
@@ -75,13 +76,13 @@ def _has_amounts(spans: Sequence[Span]) -> bool:
     return sum(sums) >= _FEWEST_ROWS
 
 
-def _by_network(spans: Sequence[Span], page: Any) -> tuple[list[Span], list[Table]]:
+def _by_network(spans: Sequence[Span], page: Any, drawings: Sequence[Any]) -> tuple[list[Span], list[Table]]:
     """Returns spans that run from left to right in the order that the network says, and the tables that it sees."""
     size_px = round(_SCALE * page.rect.width), round(_SCALE * page.rect.height)
     pieces = list(_joined(parted_by("\n\t", spans)))
     lines = {n: line for n, piece in enumerate(pieces) if (line := _line(piece, size_px))}
     owners = {id(word): n for n, line in lines.items() for word in line.words}
-    across, down = drawn_rules(page)
+    across, down = drawn_rules(drawings)
     rules = [Rule(x0=_SCALE * rule.x0, x1=_SCALE * rule.x1, y=_SCALE * rule.y) for rule in across]
     uprights = [tuple(pymupdf.Rect(box) * _SCALE) for box in down]
     _, rows, tables = arranged(list(lines.values()), rules, uprights, size_px)

@@ -4,8 +4,9 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import median
+from typing import Any
 
 from ocr.paragraphs import table_markup, text_lines
 from ocr.paragraphs.flow import Flow
@@ -149,20 +150,12 @@ def _paragraph(lines: Sequence[Line], body: _Body, links: Sequence[Link]) -> tup
 
 def _parts(items: Iterable[Span | FilledTable], break_gap: float) -> Iterator[list[Line] | FilledTable]:
     """Yields the tables, and between them the paragraphs as lists of printed lines."""
-    spans: list[Span] = []
-    for item in items:
-        if isinstance(item, FilledTable):
-            yield from _paragraphs(spans, break_gap)
-            yield item
-            spans = []
-        else:
-            spans.append(item)
-    yield from _paragraphs(spans, break_gap)
+    for is_table, group in groupby(items, key=lambda item: isinstance(item, FilledTable)):
+        own: list[Any] = list(group)
+        yield from own if is_table else _paragraphs(own, break_gap)
 
 
 def _paragraphs(spans: Sequence[Span], break_gap: float) -> Iterator[list[Line]]:
-    if not spans:
-        return
     lines: list[Line] = [[spans[0]]]
     is_broken: list[bool] = []
     for before, span in pairwise(spans):

@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 
 from ocr.paragraphs.line_tables import Cell
-from pipeline.text_layer.extract.ruled_tables import find_tables
+from pipeline.text_layer.extract.ruled_tables import drawings_of, find_tables
 from storage.export.rendering import tables
 from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
@@ -85,8 +85,8 @@ def test_shaded_cells_in_one_row_are_no_table_where_the_network_sees_tables() ->
             page.draw_rect((x, 80, x + 100, 100), color=(0, 0, 0), fill=(0.85, 0.9, 0.95))
             page.insert_text((x + 5, 95), text)
         named = tuple(Cell(box=(60.0 + x, 200, 120.0 + x, 220), row=0, column=x) for x in (0, 1))
-        assert len(find_tables(page)) == 1
-        assert find_tables(page, named=[named]) == [named]
+        assert len(find_tables(page, drawings_of(page))) == 1
+        assert find_tables(page, drawings_of(page), named=[named]) == [named]
 
 
 def test_a_head_over_two_columns_a_caption_and_a_cell_of_two_lines() -> None:
