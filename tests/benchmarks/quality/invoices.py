@@ -51,9 +51,13 @@ def chosen(folder: Path) -> list[Path]:
     files, seen, used = sorted(folder.glob("*.pdf")), set[str](), Counter[str]()
     random.Random(0).shuffle(files)
     for file in files:
-        with pymupdf.open(file) as document:
-            program = "{creator} {producer}".format(**document.metadata)
-            items = [item for item in facts_of(document)[0] if len(item[1]) > 1]
+        program, items = "", list[Item]()
+        try:
+            with pymupdf.open(file) as document:
+                program = "{creator} {producer}".format(**document.metadata)
+                items = [item for item in facts_of(document)[0] if len(item[1]) > 1]
+        except (RuntimeError, ValueError, ElementTree.ParseError) as error:
+            print(f"{file.name} is left out: {error}", file=sys.stderr)
         used[program] += (is_new := bool(items) and str(items) not in seen and used[program] < _OF_EACH)
         seen |= {str(items)}
         files = [other for other in files if is_new or other != file]

@@ -21,6 +21,7 @@ def test_items_are_compared_with_the_xml_that_an_invoice_carries(tmp_path: Path)
         document.embfile_add("factur-x.xml", f'<i xmlns:r="urn:r">{ITEM}{ADDRESS}</i>'.encode())
         document.save(tmp_path / "a.pdf")
         assert facts_of(document) == ([("Oak table", frozenset({2.0, 1420.0, 2840.0}))], ["12 Harbour Lane"])
+    (tmp_path / "b.pdf").write_bytes(b"no document")  # is told and left out
     files = chosen(tmp_path)
     good = measured(
         files, lambda _: "<table><tr><td>Oak table</td><td>2 1,420.00</td><td>2,840.00</td></tr></table>"
