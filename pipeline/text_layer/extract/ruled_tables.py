@@ -4,9 +4,11 @@ MuPDF's search takes 60 to 400 ms, mostly for characters, and grows with the squ
 only where there are rules in both directions, and not too many.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -28,6 +30,7 @@ _THIN, _LONG = 3.0, 8.0
 _FILLED, _LONGEST = 0.3, 1500
 _SAME = 2.0  # points between edges of the same row or column
 _FINER = 0.5  # cells
+_APART = 0.3  # type sizes between characters of different words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,14 +156,26 @@ def _pieces(span: Span, tables: Sequence[Table]) -> Iterator[_Piece]:
     if not any(touch(span.box, around(cells)) for cells in tables):
         yield _Piece(table=-1, cell=-1, span=span)
         return
-    places: list[tuple[int, int]] = []
-    for char in span.chars:
-        is_space = char.text.isspace() and places
-        places.append(places[-1] if is_space else _place(char, tables))
+    places = _places(span, tables)
     for (table, cell), group in groupby(range(len(places)), key=places.__getitem__):
         part = span.of([span.chars[number] for number in group])
         if part.line.text:
             yield _Piece(table=table, cell=cell, span=part)
+
+
+def _places(span: Span, tables: Sequence[Table]) -> list[tuple[int, int]]:
+    """Returns the table and the cell of each character: those of most of its word, as edges may be where no rule is."""
+    places, apart = list[tuple[int, int]](), _APART * span.line.size
+    parting = (
+        a.text.isspace() != b.text.isspace() or max(b.box[0] - a.box[2], a.box[0] - b.box[2]) > apart
+        for a, b in pairwise(span.chars)
+    )
+    for _, own in groupby(zip(accumulate(parting, initial=0), span.chars, strict=True), key=itemgetter(0)):
+        word = [char for _, char in own]
+        is_space = word[0].text.isspace() and places
+        found = places[-1:] if is_space else [_place(char, tables) for char in word]
+        places += [Counter(found).most_common(1)[0][0]] * len(word)
+    return places
 
 
 def _place(char: Glyph, tables: Sequence[Table]) -> tuple[int, int]:

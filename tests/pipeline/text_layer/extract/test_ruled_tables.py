@@ -62,6 +62,22 @@ def test_empty_cells_keep_their_columns(
     assert found.rows[0][0].is_heading
 
 
+def test_a_word_across_the_edge_of_a_column_stays_whole() -> None:
+    def draw(page: Any) -> None:
+        for top in (200, 220, 240):
+            for left in (60, 200):
+                page.draw_rect((left, top, left + 140, top + 20), width=0.7)
+        for x, base, text in ((130, 214, "RULES AND COMMITMENTS"), (70, 234, "made"), (210, 234, "kept")):
+            page.insert_text((x, base), text, fontsize=10)
+        page.insert_text((70, 254), "May", fontsize=10)
+        page.insert_text((210, 254), "June", fontsize=10)
+
+    (found,) = tables(layer_of(draw).markdown)
+    (first, *others) = found.grid()
+    assert [cell for cell in first if "COMMITMENTS" in cell]
+    assert others == [["made", "kept"], ["May", "June"]]
+
+
 @pytest.mark.parametrize("places", [(), (0.4, 1.4, 2.4, 3.4, 4.4)])
 def test_shaded_cells_of_a_head_are_the_first_row_of_their_table(places: tuple[float, ...]) -> None:
     """places: as above."""
