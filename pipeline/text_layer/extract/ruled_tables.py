@@ -71,9 +71,10 @@ def _add(tables: list[Table], others: Iterable[Table]) -> None:
 
 
 def _is_finer(table: Table, grid: Table) -> bool:
-    """Returns whether a table has more cells in a row than a grid in its place, as where not all cells are drawn."""
+    """Returns whether a table has more cells, also in a row, than a grid in its place, of which not all are drawn."""
     per_row = [len(cells) / len({cell.row for cell in cells}) for cells in (table, grid)]
-    return touch(around(table), around(grid)) and per_row[0] > per_row[1] + _FINER
+    is_there = touch(around(table), around(grid))
+    return is_there and len(table) > len(grid) and per_row[0] > per_row[1] + _FINER
 
 
 def drawings_of(page: Any) -> list[Any]:

@@ -1,7 +1,7 @@
 """Tables with rules across them alone keep rows, columns and empty cells; running text at a rule is none."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pymupdf
@@ -103,6 +103,21 @@ def test_shaded_cells_in_one_row_are_no_table_where_the_network_sees_tables() ->
         named = tuple(Cell(box=(60.0 + x, 200, 120.0 + x, 220), row=0, column=x) for x in (0, 1))
         assert len(find_tables(page, drawings_of(page))) == 1
         assert find_tables(page, drawings_of(page), named=[named]) == [named]
+
+
+@pytest.mark.parametrize(("rows", "is_kept"), [(5, True), (12, False)])
+def test_a_grid_gives_way_only_to_a_table_of_more_cells(rows: int, is_kept: bool) -> None:
+    with pymupdf.open() as document:
+        page = document.new_page()
+        for left, top in product(range(60, 420, 120), range(200, 440, 24)):
+            page.draw_rect((left, top, left + 120, top + 24), width=0.7)
+            page.insert_text((left + 9, top + 16), "cell", fontsize=10)
+        named = tuple(
+            Cell(box=(60 + 72 * n, 200 + 20 * row, 132 + 72 * n, 220 + 20 * row), row=row, column=n)
+            for row, n in product(range(rows), range(5))
+        )
+        (found,) = find_tables(page, drawings_of(page), (), [named])
+    assert len(found) == (30 if is_kept else len(named))
 
 
 def test_a_head_over_two_columns_a_caption_and_a_cell_of_two_lines() -> None:
