@@ -299,12 +299,12 @@ def got_ocr2() -> Made:
     config = transformers.GotOcr2Config(
         vision_config={
             "hidden_size": 32, "output_channels": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-            "image_size": 256, "patch_size": 16, "window_size": 14, "global_attn_indexes": [1], "mlp_dim": 48,
+            "image_size": 1024, "patch_size": 16, "window_size": 14, "global_attn_indexes": [1], "mlp_dim": 48,
         },
         text_config={**TEXT, "model_type": "qwen2"},
         image_token_index=tok.convert_tokens_to_ids("<imgpad>"),
     )  # fmt: skip
-    pictures = transformers.GotOcr2ImageProcessorPil(size={"height": 256, "width": 256})
+    pictures = transformers.GotOcr2ImageProcessorPil(size={"height": 1024, "width": 1024})
     return config, pictures, tok, None, "GotOcr2Processor"
 
 
@@ -367,7 +367,6 @@ TYPES: dict[str, Callable[[], Made]] = {
 # Tokens of a picture, which these processors are told.
 SEQUENCES: dict[str, dict[str, Any]] = {
     "granite_docling": {"image_seq_len": 4}, "internvl": {"image_seq_length": 4}, "gemma3": {"image_seq_length": 4},
-    "got_ocr2": {"num_image_tokens": 16},
     "llava_onevision": {"num_image_tokens": 16, "vision_feature_select_strategy": "full"},
 }  # fmt: skip
 
