@@ -61,6 +61,10 @@ def test_a_picture_without_text_gets_none(pages: dict[str, dict]) -> None:
     assert pages["picture.png/1"]["status"] == "blank"
 
 
+def test_a_letters_signature_is_no_heading(pages: dict[str, dict]) -> None:
+    assert "Judith Greenfield" in pages["letter.png/1"]["markdown"].splitlines()
+
+
 def test_blocks_have_a_confidence(pages: dict[str, dict]) -> None:
     for block in pages["letter.png/1"]["blocks"]:
         assert 0.8 < block["confidence"] <= 1

@@ -107,8 +107,9 @@ def page_parts(
     size = weighted_median(*sizes.T) if rows else 0.0
     found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
-        part = rows[start:end]
-        block = _block(part, label, size)
+        part, before = rows[start:end], rows[start - 1].line.text if start else ""
+        goes_on = label in _LEVELS and before.endswith(",")  # a name below "With kind regards,"
+        block = _block(part, "text" if goes_on else label, size)
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
         white = table_without_rules([row.level for row in part]) if label == "table" else ()
         if filled := tables.get((start, end)) or (_filled(white, part) if white else None):
