@@ -111,7 +111,7 @@ def _rendered(
                 f"at {settings.dpi:g} dpi the page is {num_px / 1e6:.0f} megapixels, over the limit "
                 f"of {settings.max_image_pixels / 1e6:.0f}; lower render.dpi",
             )
-    # As viewers and printers draw them: office programs rule tables with lines of a twentieth of a point.
+    # For this process, until it is set anew: hairlines, with which office programs rule tables, as viewers draw them.
     pymupdf.TOOLS.set_graphics_min_line_width(1.0 if tile.lines else 0.0)
     with _as_page_errors():
         pixmap = document.load_page(index).get_pixmap(

@@ -61,11 +61,8 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
                 if rng.random() > 0.5:
                     break
 
-    most, whole, alike = (
-        rng.choice([2, 2, 3, 4, 6]),
-        rng.choice([0, 0.1, 0.3, 0.6]),
-        rng.uniform(2.6, 4.8) * size,
-    )
+    most, whole = rng.choice([2, 2, 3, 4, 6]), rng.choice([0, 0.1, 0.3, 0.6])
+    alike = rng.uniform(2.6, 4.8) * size
     for _ in range(rng.randint(3, 16)):
         if rng.random() < 0.06:  # what the boxes below are about
             block, y = block + 1, y + 1.6 * size
