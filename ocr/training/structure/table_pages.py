@@ -15,6 +15,7 @@ _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
 # Of tables as browsers print them.
 _STYLES = listed("table_styles.yaml")
+_HEADED = frozenset({"told", "told twice", "named", "single"})
 _FIGURES = range(-9, 1)  # kinds of columns: whole numbers of so many digits, others
 
 
@@ -132,7 +133,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
 
     Some say what a program declares: types that end in one place before names, members of a class beside its name,
     what each means below it or in the middle of a column. Some are two or three rows far apart. Some cells go on below
-    with room beside them, as of bookings.
+    with room beside them, as of bookings. Names with what they mean, one word or much text in a cell, are others.
     """
     size, wide, left = rng.uniform(6.0, 11.0), rng.uniform(35, 80), rng.uniform(2, 6)
     category, lines, block, y = source.text.category(rng), list[TrueLine](), 0, rng.uniform(2, 12)
@@ -158,7 +159,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             words = len(lines[-1].words)
             lines[-1:] = cut(lines[-1], range(rng.randint(1, words), words)[:1])[:1]
             y += rng.uniform(0.0, 1.2)
-        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice([*[""] * 4, *_STYLES])
+        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice([*[""] * 5, *_STYLES])
         if rng.random() < 0.5 if style else rng.random() < 0.1:
             y += 1.0
             name, scale = Place(block, ROLES.index("heading 2")), rng.choice([1, 1.2, 1.6])
@@ -174,7 +175,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             [_cell(rng, phrase, kind) for kind in kinds]
             for _ in range(rng.randint(*((2, 4) if few else (3, 18))))
         ]
-        count, heads = len(kinds), int(rng.random() < (0.1 if style else 0.5))
+        count, heads = len(kinds), int(rng.random() < (0.1 if style and style not in _HEADED else 0.5))
         if heads:
             rows[0] = [phrase(2) for _ in kinds]
         if style == "declared" and (
@@ -199,6 +200,10 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
         x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
         goes_below = rng.choice([0.0, 0.3, 0.8]) if "booked" in style or rng.random() < 0.2 else 0.0
+        # Heads on a band, whose edges are no rules; rows of other heights; paragraphs in a cell; names further in.
+        banded, loose, broken, inward = (
+            rng.random() * (rng.random() < share) for share in (0.3, 0.2, 0.15, 0.15)
+        )
         apart, end_of_rule = rng.choice([0.0, 0.0, 0.2]) * gap, rng.choice([x1, x1, left + wide])
         for number, row in enumerate(rows):
             top, end, x, begun = y, y, left, len(lines)
@@ -210,16 +215,18 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                 role = ROLES.index("table head" if number < heads else "table cell")
                 place = Place(block, role, table, (number, number), (column, last))
                 least = 0.6 * width_of(text) if number >= heads and rng.random() < goes_below else room
+                deep = 0.0 if column or number < heads else inward * rng.choice([0.0, 0.3, 0.6])
                 for part in wrapped(text, min(room, least)) if text != _GOES_ON else ():
                     free = max(0.0, room - width_of(part))
                     side = "c" if number < heads else sides[column]
-                    put(part, x + free * {"l": 0.0, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
-                    end, y = max(end, y), y + leading
+                    put(part, x + free * {"l": deep, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
+                    end, y = max(end, y), y + leading * (1.6 if rng.random() < 0.3 * broken else 1.0)
                 x += widths[column] + gap
             _lower(lines, begun, sunk)
             goes_on = style == "declared" and number + 1 < len(rows) and not rows[number + 1][0]
-            y = end + (leading if goes_on else pitch)
+            y = end + (leading if goes_on else pitch + 3 * loose * rng.random())
             foot = y - 0.9 - 0.1 * pitch
+            start = foot if banded and number < heads else start
             is_ruled = ruled in ("rows", "grid") or (ruled == "head" and number in (0, len(rows) - 1))
             cells = zip(edges, [*edges[1:-1], end_of_rule], strict=False) if apart else ((x0, end_of_rule),)
             for a, b in cells if is_ruled and not goes_on else ():
