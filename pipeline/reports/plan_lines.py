@@ -11,7 +11,7 @@ from pipeline.types import PageKind
 from storage.queries.statistics import Pace
 
 _WORDS: Mapping[PageKind, str] = {
-    "embedded": "with a text layer that is taken",
+    "embedded": "with a text layer, pictures apart",
     "digital": "digital (with a text layer)",
     "scanned": "scanned",
     "empty": "empty",
@@ -40,7 +40,7 @@ class Plan(InputCounts):
 
     @property
     def num_unread(self) -> int:
-        """The number of pages that need no reading: their text layers are taken, or nothing is on them."""
+        """The number of pages that need no reading: their layers are taken, pictures apart, or they are empty."""
         return sum(self.kinds[kind] for kind in _UNREAD)
 
     @property

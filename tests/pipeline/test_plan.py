@@ -86,7 +86,7 @@ def test_pages_that_need_no_reading_are_told_and_take_no_time(batch: Batch) -> N
     printed = found.to_json()
     assert (found.num_to_read, printed["num_to_read"], printed["num_unread"]) == (7, 2, 5)
     assert "pages to read: 2 (2 scanned)" in found.lines()
-    assert "pages that need no reading: 5 (5 with a text layer that is taken)" in found.lines()
+    assert "pages that need no reading: 5 (5 with a text layer, pictures apart)" in found.lines()
     assert found.pace is not None
     assert found.estimated_s == pytest.approx(2 * found.pace.seconds_per_page)
     summary = run_quietly(taking)
