@@ -1,7 +1,8 @@
 """Translates the options of `ocrbatch export` into a place for pages, and says what was written there."""
 
+import click
+
 from pipeline.reports.listing import cut
-from storage.errors import ExportPathError
 from storage.export.export_files import Written
 from storage.export.formats import Format
 from storage.strings.urls import is_url
@@ -17,23 +18,23 @@ def folder_of(
 ) -> str | None:
     """Returns the folder for a file a document; None where the export is one file or standard output.
 
-    name: of the format. output, out_dir: the options -o and --out-dir. Raises: ExportPathError.
+    name: of the format. output, out_dir: the options -o and --out-dir. Raises: click.UsageError.
     """
     if shard_pages is not None and (name != "parquet" or out_dir is None):
-        raise ExportPathError("--shard-pages goes with --format parquet and --out-dir")
+        raise click.UsageError("--shard-pages goes with --format parquet and --out-dir")
     if shard_pages is None and any(place is not None and is_url(place) for place in (output, out_dir)):
-        raise ExportPathError(
+        raise click.UsageError(
             "URLs take Parquet shards only: --format parquet --shard-pages 10000 --out-dir URL; or export to a folder "
             "and copy that"
         )
     if output is not None and out_dir is not None:
-        raise ExportPathError("-o and --out-dir: only one of them; --out-dir is a file for each document")
+        raise click.UsageError("-o and --out-dir: only one of them; --out-dir is a file for each document")
     if form.is_binary and output is None and out_dir is None and form.one_file == "all":
-        raise ExportPathError(f"--format {name} is no text: name a file with -o, or a folder with --out-dir")
+        raise click.UsageError(f"--format {name} is no text: name a file with -o, or a folder with --out-dir")
     if out_dir is not None or form.one_file == "all":
         return out_dir
     if output is None:
-        raise ExportPathError(
+        raise click.UsageError(
             f"--format {name} is a file for each {form.one_file}: name a folder with --out-dir"
         )
     return output

@@ -93,7 +93,7 @@ def export(
     """Write pages, ordered by path and page: all, or those that the options select.
 
     jsonl, md, txt, csv (the tables) and parquet are one file, or a file for each document with --out-dir. html, pdf
-    (searchable), hocr and alto are a file for each document, page (PAGE XML) one for each page.
+    (searchable), hocr, alto, doctags and docling are a file for each document, page (PAGE XML) one for each page.
     """
     output = None if output == "-" else output  # standard output, as everywhere
     if is_archival and format_name != "pdf":
@@ -134,7 +134,7 @@ def export(
     if written is not None:
         number = written.pages
         say(lines_of(written, folder or output or ""), err=True)
-    if not number and shard_pages is None:
+    if not number and shard_pages is None and not (written and written.left_out):
         globs = f" ({HOW_GLOBS_MATCH})" if selecting["path"] else ""
         say(
             [f"no page to export: {'none matches' if chosen.is_narrow else 'there is none'}{globs}"], err=True
