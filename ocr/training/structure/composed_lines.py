@@ -42,7 +42,7 @@ def _printed(file: Path) -> list[LinePage]:
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
     nested: 0.05, screen: 0.04, spreads: 0.05, noted: 0.02, explained: 0.04, boxes: 0.07, articles: 0.04,
-    entries: 0.08, reference: 0.06, tight: 0.12, printed: 0.16,
+    entries: 0.1, reference: 0.06, tight: 0.11, printed: 0.16,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page

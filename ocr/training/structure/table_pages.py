@@ -247,7 +247,7 @@ def entries(rng: random.Random, source: PageSource) -> LinePage:
     """Returns a catalogue's page or a menu's columns: entries under names, with numbers at the left and prices at the
     right. What is told of a dish, after its price, stands below it.
     """
-    plain, size, prices = rng.random() < 0.25, rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
+    plain, size, prices = rng.random() < 0.3, rng.uniform(7.0, 12.0), rng.choice([1, 1, 1, 2])
     count = rng.choice([2, 2, 3, 4] if plain else [1, 1, 2, 2, 2, 3])
     width = rng.uniform(300, 600) if count == 1 else rng.uniform(17, 38) * size
     from_left, to_right, top = rng.uniform(0.06, 0.15), rng.uniform(0.85, 0.95), rng.uniform(3, 12) * size
