@@ -193,7 +193,8 @@ def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
     held = ([piece.span.line for piece in pieces if piece.cell == index] for index in range(len(cells)))
     texts = [" ".join((as_text(lines) or "").split()) for lines in held]
     num_filled = sum(bool(text) for text in texts)
-    if num_filled < max(2, _FILLED * len(cells)) or max(map(len, texts)) > _LONGEST:
+    is_row = cells[0].row == cells[-1].row  # of which one cell is empty: shades behind a heading
+    if num_filled < max(2, (is_row or _FILLED) * len(cells)) or max(map(len, texts)) > _LONGEST:
         return None
     rows = [list(row) for _, row in groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)]
     if is_contents(rows):

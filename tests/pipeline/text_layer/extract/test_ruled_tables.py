@@ -105,6 +105,15 @@ def test_shaded_cells_in_one_row_are_no_table_where_the_network_sees_tables() ->
         assert find_tables(page, drawings_of(page), named=[named]) == [named]
 
 
+def test_shades_behind_a_heading_are_no_table() -> None:
+    def draw(page: Any) -> None:
+        for x0, x1 in pairwise((55, 70, 250, 300)):
+            page.draw_rect((x0, 206, x1, 227), color=None, fill=(0.85, 0.9, 0.95))
+        page.insert_text((75, 220), "Who may take part this year? And why?", fontsize=11)
+
+    assert [block.text for block in layer_of(draw).blocks] == ["Who may take part this year? And why?"]
+
+
 @pytest.mark.parametrize(("rows", "is_kept"), [(5, True), (12, False)])
 def test_a_grid_gives_way_only_to_a_table_of_more_cells(rows: int, is_kept: bool) -> None:
     with pymupdf.open() as document:
