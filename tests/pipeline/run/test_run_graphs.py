@@ -71,7 +71,7 @@ CASES = {
     "DeepSeek-OCR-2": Case(save=published("deepseek_ocr2"), **_SQUARE),
     "Qwen3-VL": Case(save=published("qwen3_vl"), **_NATIVE),
     "Qwen2.5-VL": Case(save=published("qwen2_5_vl"), **_NATIVE),
-    "MiniCPM-V 2.6": Case(save=minicpm("2.6"), paths=frozenset({"slices"}), num_frames=4, max_tokens=130),
+    "MiniCPM-V 2.6": Case(save=minicpm("2.6"), paths=frozenset({"slices"}), num_frames=4, max_tokens=140),
     "MiniCPM-V 4.5": Case(save=minicpm("4.5"), paths=frozenset({"slices"}), num_frames=4),
 }
 _GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
