@@ -24,7 +24,7 @@ from rapidfuzz.distance import Levenshtein
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from ocr.line_networks.graph_networks import GraphNetworks, LinePaths
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, ReadLine
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import Networks, OnnxNetworks
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
@@ -87,15 +87,26 @@ def texts(folders: Sequence[Path], most: int, networks: dict[str, Networks]) -> 
         found = {}
         for key, its in networks.items():
             reader = LineReader(its)
-            found[key] = "\n".join(sorted(line.text for line in reader.read(page, reader.find(page))))
+            found[key] = reader.read(page, reader.find(page))
         first = found[next(iter(networks))]
-        total += len(first)
-        edits = {key: Levenshtein.distance(first, text) for key, text in found.items()}
+        num_chars = sum(len(read.text) for read in first)
+        total += num_chars
+        edits = {
+            key: Levenshtein.distance(_others(first, lines), _others(lines, first))
+            for key, lines in found.items()
+        }
         if any(edits.values()):
-            print(f"  {name}: {edits} of {len(first)}", flush=True)
+            print(f"  {name}: {edits} of {num_chars}", flush=True)
         wrong = {key: wrong[key] + edits[key] for key in wrong}
     print(f"{total} characters")
     return {key: 1e4 * number / max(1, total) for key, number in wrong.items()}
+
+
+def _others(lines: Sequence[ReadLine], beside: Sequence[ReadLine]) -> str:
+    """Returns the lines that are not among those beside, downwards, each row from the left."""
+    known = {read.text for read in beside}
+    kept = sorted((read.line.middle, read.line.left, read.text) for read in lines if read.text not in known)
+    return "\n".join(text for _, _, text in kept)
 
 
 def _pages(folders: Sequence[Path], most: int) -> Iterator[tuple[str, Floats]]:
