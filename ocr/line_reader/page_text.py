@@ -105,11 +105,12 @@ def page_parts(
     char_px, rows, tables = arranged(lines, rules, uprights, size_px)
     sizes = np.array([(row.line.size, len(row.line.text)) for row in rows])
     size = weighted_median(*sizes.T) if rows else 0.0
-    found = list(_labelled(ranges([row.line for row in rows], list(tables)), rows))
+    level = [replace(row.line, base=row.level.base) for row in rows]
+    found = list(_labelled(ranges(level, list(tables)), rows))
+    above = 0  # where the block above begins
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
-        part, before = rows[start:end], rows[start - 1].line.text if start else ""
-        goes_on = label in _LEVELS and before.endswith(",")  # a name below "With kind regards,"
-        block = _block(part, "text" if goes_on else label, size)
+        part, closing, above = rows[start:end], start - above == 1 and level[above].text.endswith(","), start
+        block = _block(part, "text" if closing and label in _LEVELS else label, size)  # no name of who signs
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
         white = table_without_rules([row.level for row in part]) if label == "table" else ()
         if filled := tables.get((start, end)) or (_filled(white, part) if white else None):
