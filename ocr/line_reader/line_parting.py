@@ -31,8 +31,8 @@ _BEYOND_LETTERS = np.array([(ABOVE_LETTERS, TOP, 1.1), (BELOW_LETTERS, 0.5, -BOT
 _SPECK = 0.06  # narrower ink is none
 # Of the white between the parts of the rows around, up to _WIDEST: a line with less has a space there.
 _AS_WIDE = 0.55
-# Of the spaces of its line: so many times as wide as the middle one is a gutter.
-_WIDER = 1.5
+# Of a line's widest white, one in so many type sizes is between words: a gutter is so many times as wide as most of it.
+_WORD, _WIDER = 2.5, 1.5
 # Of a line's contrast: columns of pixels with less are white.
 _WHITE = 0.22
 # Rows with text on both sides: of gutters that are mostly wider than the spaces of their lines, and of others.
@@ -96,7 +96,8 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
             rules.append(a)
     wide = right - left
     gaps = [(a, b) for a, b in stretches(is_white) if a > 0 and b < wide and b - a > _SPACE * line.size]
-    usual = median(b - a for a, b in gaps) if len(gaps) > 1 else 0.0
+    spaces = sorted((b - a for a, b in gaps), reverse=True)[: round(wide / (_WORD * line.size))]
+    usual = median(spaces) if len(spaces) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
         (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule, level)

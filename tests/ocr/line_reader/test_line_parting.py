@@ -52,6 +52,19 @@ def test_equal_spaces_are_spaces_of_typescript() -> None:
     assert len(parted(darkness, lines)) == 10
 
 
+def test_white_between_a_typewriter_s_letters_makes_no_space_a_gutter() -> None:
+    """A space at one place in eight rows, hardly wider than the others, which stand elsewhere."""
+    darkness, lines = page(8, [(50, 940)])
+    for row, line in enumerate(lines):
+        shown = np.zeros(1000, bool)
+        for number in range(50):
+            x = 50 + 18 * number
+            shown[x : x + 12] = number != 10 and number % 6 != row % 5
+        darkness[:, 228:236] = 0
+        darkness[round(line.middle) - 14 : round(line.middle), 50:940] *= shown[50:940]
+    assert len(parted(darkness, lines)) == 8
+
+
 def test_lines_that_end_before_the_gutter_do_not_end_it() -> None:
     darkness, lines = page(12, [(50, 500), (540, 950)])
     for number in (2, 5, 6):
