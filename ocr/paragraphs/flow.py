@@ -79,7 +79,8 @@ class Flow:
             return True
         if item_mark(head):
             return not mark and self._ends_list(first, at, head)
-        if mark and (mark not in _DASHES or a.text[-1] in ":.;"):
+        is_name = "B" <= b.text[0] <= "Z" and b.text[1:2] == "." and not self._is_forced(at)  # its initial
+        if mark and not is_name and (mark not in _DASHES or a.text[-1] in ":.;"):
             return True
         return not self._is_code(at) and self._ends_paragraph(first, at)
 
@@ -124,8 +125,7 @@ class Flow:
         right = max(other.x1 for other in self._around(at - 1))
         centred = abs((right - line.x1) - (line.x0 - left)) < step
         after = self._lines[at + 1] if at + 1 < self._end else line
-        returns = after is line or after.x0 < line.x0 - step
-        return line.x0 > left + step and not centred and returns
+        return line.x0 > left + step and not centred and (after is line or after.x0 < line.x0 - step)
 
     def _is_code(self, at: int) -> bool:
         """Returns whether the lines around are an index or a program, which have no paragraphs."""

@@ -1,9 +1,9 @@
-"""Which lines adjoin is found once for a page: here as it is defined."""
+"""Which lines adjoin is found once for a page: here as it is defined. An initial in a sentence begins no list."""
 
 import numpy as np
 import pytest
 
-from ocr.paragraphs.flow import Flow, _adjoin
+from ocr.paragraphs.flow import Flow, _adjoin, ranges
 from ocr.paragraphs.text_lines import Line
 
 
@@ -33,3 +33,15 @@ def test_around_a_line_are_those_that_adjoin_each_other_up_to_twelve_away(start:
             assert flow._around(at) == flow._around(at) == lines[low:high]
             sizes.add(high - low)
     assert end - start < 2 or len(sizes) > 3
+
+
+@pytest.mark.parametrize(("name", "ends"), [("W. Williams, who", [3]), ("1. Williams, who", [2, 3])])
+def test_an_initial_below_an_abbreviation_begins_no_list(name: str, ends: list[int]) -> None:
+    texts = [
+        "The missionaries had bought some land, and I had been",
+        "introduced there by many of them to the Rev.",
+        name,
+    ]
+    texts[2] += " had written to them of my wish to pay a visit"
+    lines = [Line(text=t, spans=((50.0, 550.0),), base=20.0 * n, size=16.0) for n, t in enumerate(texts)]
+    assert [end for _, end, _ in ranges(lines)] == ends
