@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from ocr.line_reader.found_lines import ReadLine
 # The end of a word, and letters without their accents.
 LETTERS = "\0abcdefghijklmnopqrstuvwxyz"
 STEPS_A_BIT, MOST = 0.75, 9
-_TABLE = Path(__file__).with_name("letter_costs.txt")
+# A row for each two letters, a digit for each that may follow them.
+_ROWS = Path(__file__).with_name("letter_costs.txt").read_text(encoding="ascii").split()
 _WORD = re.compile(r"[^\W\d_⁰-⁹₀-₉²³¹¼-¾]{3,}")
 # Signs of formulas and of programs, each of which counts as an ordinary letter: their names are words of no language.
 _SIGN = re.compile(r"[^\s\w.,;:!?'\"‘’“”–—-]|_")
@@ -64,20 +65,16 @@ def strange_lines(lines: Sequence[ReadLine]) -> list[StrangeLine]:
 
 def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bool:
     """Returns whether a page's strange lines are more than a name or a stamp. lines: all of the page's."""
-    surely = any(
-        found.odds > _SURELY
-        and _sizes(found.line) >= _LONG_SIZES
-        and (_is_sparse(found.line) or _holds_words(found.line.text))
-        for found in strange
+    long = [it.line for it in strange if it.odds > _SURELY and _sizes(it.line) >= _LONG_SIZES]
+    marks = (_MOSTLY_WORDS * len("".join(line.text.split())) for line in long)
+    in_words = (
+        len(letter_costs(line.text)) >= max(_IN_WORDS, least) for line, least in zip(long, marks, strict=True)
     )
+    surely = any(in_words) or any(map(_is_sparse, long))
     told = [(_sizes(line), max(_LEAST_ODDS, _odds(line))) for line in lines if _can_tell(line)]
     evidence = sum(_sizes(found.line) * found.odds for found in strange)
     is_unusual = sum(size * (odds - _UNUSUAL) for size, odds in told) > _MUCH
     return surely or is_unusual or evidence > _STRANGE * sum(size for size, _ in told)
-
-
-def _holds_words(text: str) -> bool:
-    return len(letter_costs(text)) >= max(_IN_WORDS, _MOSTLY_WORDS * len("".join(text.split())))
 
 
 def _can_tell(line: ReadLine) -> bool:
@@ -92,9 +89,8 @@ def _sizes(line: ReadLine) -> float:
 @lru_cache(maxsize=512)  # a page's lines are asked about several times
 def letter_costs(text: str) -> list[float]:
     """Returns what each letter of a text's words costs after those before it, in bits; of words of three letters."""
-    rows = _rows()
     places = chain.from_iterable(map(sequences, _WORD.findall(text)))
-    return [int(rows[len(LETTERS) * first + second][last]) / STEPS_A_BIT for first, second, last in places]
+    return [int(_ROWS[len(LETTERS) * first + second][last]) / STEPS_A_BIT for first, second, last in places]
 
 
 def sequences(word: str) -> Iterator[tuple[int, int, int]]:
@@ -117,9 +113,3 @@ def _odds(line: ReadLine) -> float:
     ordinary = _BEFOREHAND + len(_SIGN.findall(line.text))
     cost = (sum(costs) + _ORDINARY * ordinary) / (len(costs) + ordinary)
     return _BIAS + _UNSURE * math.log(1 - line.words_confidence + _SURE) + _COST * cost
-
-
-@cache
-def _rows() -> list[str]:
-    """Returns the costs: a row for each two letters, a digit for each that may follow them."""
-    return _TABLE.read_text(encoding="ascii").split()

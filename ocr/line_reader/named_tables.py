@@ -25,10 +25,10 @@ _STRIP, _INDENT = 0.4, 1.0
 _CROSS, _OPEN, _DIFFER = 0.2, 0.5, 0.5
 _APART = 1.1  # how much further apart rows are than lines of one
 _FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
-# White no wider than a blank is between columns where so many rows, and such a share, have words on both sides, nearly
-# all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it in
-# more than this share.
-_ROWS, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 4, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}(?:[.,]\d*)?")
+# White no wider than a blank is between columns where more rows than a few, and such a share, have words on both sides,
+# nearly all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it
+# in more than this share.
+_FEW, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 3, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}(?:[.,]\d*)?")
 # So many rows are a table of names and what they mean, or of types that end in one place before names; no row is
 # further below the one above, no line that goes on, in type sizes; white wider than in justified text is in so many.
 _RUN, _FLUSH, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3, 3.2, 1.6, 0.7, 0.5
@@ -57,6 +57,7 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
     found: dict[tuple[int, int], float] = {}
     size = median(row.size for row in rows)
     whole = [replace(row, parts=tuple(s for s, _ in it)) for row, it in zip(rows, words, strict=True) if it]
+    is_uneven = not _is_level([row.x0 for row in rows], size)
     for (low, high), _ in white_strips(whole):
         x = (low + high) / 2
         cut = ([word for word in own if word[0][1] <= x] for own in words)
@@ -65,12 +66,19 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
             for own, before in zip(words, cut, strict=True)
             if before and len(before) < len(own) and own[len(before)][0][0] >= x
         ]
-        if len(sides) < max(_ROWS, _BOTH * len(rows)) or _is_one(sides):
+        if len(sides) < max(_FEW, _BOTH * len(rows)):
             continue
         begin, end = ([pair[side][0][1 - side] for pair in sides] for side in (1, 0))
-        if _is_level(begin, size):
+        begins, ends = _is_level(begin, size), _is_level(end, size)
+        are_types = (
+            begins and ends and is_uneven and len({text for (_, text), _ in sides}) > 1
+        )  # before names
+        is_wide = max(after - before for after, before in zip(begin, end, strict=True)) > _WIDE * size
+        if not are_types and (_is_one(sides) or (len(sides) == _FEW and not is_wide)):
+            continue
+        if begins:
             found[1, round(median(begin) / size)] = x
-        elif _is_level(end, size):
+        elif ends:
             found.setdefault((0, round(median(end) / size)), x)
     return sorted(found.values())
 
@@ -148,6 +156,8 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
     edges = list(_edges(rows, aligned))
+    if not edges and len(titled := list(_edges(rows, aligned, spared=1))) == 1:
+        edges = titled
     joined = [own for several in _joined(rows, x0) for own in _parted(several, edges)]
     filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
@@ -183,8 +193,8 @@ def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[NamedRow]]:
     yield own
 
 
-def _edges(rows: Sequence[NamedRow], aligned: Sequence[float]) -> Iterator[float]:
-    """Yields where columns meet, from left to right."""
+def _edges(rows: Sequence[NamedRow], aligned: Sequence[float], spared: int = 0) -> Iterator[float]:
+    """Yields where columns meet, from left to right. spared: so many rows may run over that, as titles do."""
     several = [row for row in rows if len(row.line.parts) > 1]
     size = median(row.line.size for row in rows)
     for (low, high), _ in white_strips([row.line for row in several]):
@@ -196,7 +206,8 @@ def _edges(rows: Sequence[NamedRow], aligned: Sequence[float]) -> Iterator[float
         sides = [side for row in several if (side := _beside(row, x)) is not None]
         is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
         is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
-        if sides and crossed <= _CROSS * len(rows) and (known or is_wide or is_named):
+        most = max(_CROSS * len(rows), spared * (len(sides) > 1))
+        if sides and crossed <= most and (known or is_wide or is_named):
             yield x
 
 

@@ -68,6 +68,23 @@ def test_a_blank_parts_columns_where_words_begin_in_one_place() -> None:
     assert aligned([text.replace("|", " ") for text in ragged], []) == []
 
 
+def test_three_rows_tell_columns_where_white_is_wider_than_a_blank() -> None:
+    rows = ["text|The string to search in", "to_search|The substring", "to|The replacement for it"]
+    assert aligned(rows, [146.0]) == [143.0]
+
+
+def test_types_that_end_in_one_place_are_no_names_with_numbers_though_most_are_alike() -> None:
+    types = ["gboolean", "gint32", "gboolean", "gboolean", "gint"]
+    words = [[((150 - 10.0 * len(it), 150.0), it), ((156.0, 250.0), f"load_{it}")] for it in types]
+    lines = [row(n, 100 + 30 * n, [own[0][0], own[1][0]]).line for n, own in enumerate(words)]
+    assert aligned_white(lines, words) == [153.0]
+    level = [
+        [((70.0, 150.0), it), ((156.0, 250.0), name)] for it, (_, (_, name)) in zip(types, words, strict=True)
+    ]
+    lines = [row(n, 100 + 30 * n, [(70, 150), (156, 250)]).line for n in range(5)]
+    assert aligned_white(lines, level) == []
+
+
 def test_no_columns_are_parted_within_a_unit_or_a_number() -> None:
     units = ["one|Read / Write", "two|Read / Write", "six|Read / Write", "ten|Read / Write"]
     assert aligned(units, [86.0]) == [83.0]
@@ -117,6 +134,11 @@ def test_a_row_over_all_columns_is_one_cell() -> None:
     rows = [row(n, 100 + 30 * n, [(50, 90), (200, 260)]) for n in range(6)]
     rows.insert(2, row(9, 145, [(50, 240)]))
     assert shape(named_table(rows))[4] == (2, 0, 2)
+
+
+def test_a_row_over_all_columns_may_be_one_of_few() -> None:
+    rows = [row(n, 100 + 30 * n, [(50, 90), (200, 260)]) for n in range(1, 3)]
+    assert shape(named_table([row(0, 100, [(50, 240)]), *rows])) == [(0, 0, 2), *whole(3, 2)[2:]]
 
 
 def test_a_formula_with_one_row_of_several_parts_is_no_table() -> None:
