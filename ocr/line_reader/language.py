@@ -66,11 +66,9 @@ def strange_lines(lines: Sequence[ReadLine]) -> list[StrangeLine]:
 def is_in_doubt(strange: Sequence[StrangeLine], lines: Sequence[ReadLine]) -> bool:
     """Returns whether a page's strange lines are more than a name or a stamp. lines: all of the page's."""
     long = [it.line for it in strange if it.odds > _SURELY and _sizes(it.line) >= _LONG_SIZES]
-    marks = (_MOSTLY_WORDS * len("".join(line.text.split())) for line in long)
-    in_words = (
-        len(letter_costs(line.text)) >= max(_IN_WORDS, least) for line, least in zip(long, marks, strict=True)
-    )
-    surely = any(in_words) or any(map(_is_sparse, long))
+    fewest = (max(_IN_WORDS, _MOSTLY_WORDS * len("".join(line.text.split()))) for line in long)
+    are_words = any(len(letter_costs(line.text)) >= least for line, least in zip(long, fewest, strict=True))
+    surely = are_words or any(map(_is_sparse, long))
     told = [(_sizes(line), max(_LEAST_ODDS, _odds(line))) for line in lines if _can_tell(line)]
     evidence = sum(_sizes(found.line) * found.odds for found in strange)
     is_unusual = sum(size * (odds - _UNUSUAL) for size, odds in told) > _MUCH
