@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageFilter
 
 from encoders.views import UInt8Array
-from ocr.imaging.measures import PAGE_INK, PRINT_LEVELS, InkLimits
+from ocr.imaging.measures import NOISE_LEVELS, PAGE_INK, PRINT_LEVELS, InkLimits
 from ocr.imaging.planes import resized
 from ocr.imaging.profiles import Mask, doubling
 
@@ -49,8 +49,9 @@ class Ink:
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
-    contrast, ink = contrast_and_print(grey, PAGE_INK)
-    ink, length_px = _without_specks(ink), max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
+    contrast = contrast_of(grey, PAGE_INK)
+    ink = _without_specks(print_in(contrast, PAGE_INK))
+    length_px = max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
     level, upright = long_runs(ink, length_px)
     level |= _thin_rules(contrast, _FAINT_LENGTH * length_px)
     upright |= _thin_rules(np.ascontiguousarray(contrast.T), _FAINT_LENGTH * length_px).T
@@ -58,16 +59,10 @@ def find_ink(grey: Image.Image) -> Ink:
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
 
-def contrast_and_print(grey: Image.Image, limits: InkLimits) -> tuple[UInt8Array, Mask]:
-    """Returns a page's contrast, and which of its pixels are print. grey: mode L."""
-    contrast = contrast_of(grey, limits)
-    return contrast, print_in(contrast, limits)
-
-
 def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:
     """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark.
 
-    Of large dark areas only the edges stand out.
+    Of large dark areas only the edges stand out. grey: mode L.
     """
     small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
     if np.median(np.asarray(small)) < _DARK_PAPER:
@@ -120,9 +115,23 @@ def _thin_rules(contrast: UInt8Array, length_px: int) -> Mask:
     thin[1:] |= thin[:-1].copy()
     found, inked = np.zeros_like(thin), np.flatnonzero(np.count_nonzero(thin, axis=1) > length_px // 2)
     if len(inked):
-        near = Image.fromarray(thin[inked].view(np.uint8) * np.uint8(255))
-        near = near.filter(ImageFilter.BoxBlur((_CROSSING_PX, 0)))
-        found[inked] = long_runs(np.asarray(near) > 127, length_px)[0]
+        marked = Image.fromarray(thin[inked].view(np.uint8) * np.uint8(255))
+        near = np.asarray(marked.filter(ImageFilter.BoxBlur((_CROSSING_PX, 0)))) > 127
+        is_sure = long_runs(near, length_px)[0].any(1, keepdims=True)  # shorter ones go on with those
+        found[inked] = long_runs(near, length_px // _FAINT_LENGTH)[0] & is_sure
+    return found
+
+
+def band_edges(grey: UInt8Array, length_px: int) -> Mask:
+    """Returns where plain shades, so long from left to right, meet: the edges of bands. grey: [H, W]."""
+    found = np.zeros(grey.shape, np.bool_)
+    last, above, below, after = (grey[at : len(grey) - 5 + at] for at in (0, 1, 4, 5))
+    differ, *uneven = (
+        np.maximum(a, b) - np.minimum(a, b) for a, b in ((above, below), (last, above), (below, after))
+    )
+    is_edge = (differ > NOISE_LEVELS) & (np.maximum(*uneven) < NOISE_LEVELS // 2)
+    for is_darker in (above > below, above < below):
+        found[2:-3] |= long_runs(is_edge & is_darker, length_px)[0]
     return found
 
 
@@ -165,8 +174,6 @@ def _dense(ink: Mask) -> Mask:
     small = Image.fromarray(ink.view(np.uint8) * np.uint8(255)).reduce(_PICTURE_FACTOR)
     radius = _PICTURE_RADIUS_PX // _PICTURE_FACTOR
     filled = np.asarray(small.filter(ImageFilter.BoxBlur(radius))) > 255 * _PICTURE_DENSITY
-    if not filled.any():
-        return np.zeros_like(ink)
     cores = Image.fromarray(filled.view(np.uint8) * np.uint8(255))
     grown = np.asarray(cores.filter(ImageFilter.BoxBlur(radius + 1))) > 0
     areas: Mask = grown.repeat(_PICTURE_FACTOR, axis=0).repeat(_PICTURE_FACTOR, axis=1)

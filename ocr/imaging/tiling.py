@@ -128,11 +128,7 @@ def _global_view(planes: UInt8Array, spec: ModeSpec) -> UInt8Array:
 def _padded(planes: UInt8Array, side_px: int) -> UInt8Array:
     """Returns channels [C, H, W] padded to a square [C, S, S], as Pillow's ImageOps.pad does."""
     num_channels, height, width = planes.shape
-    wide, high = side_px, side_px
-    if width > height:
-        high = round(height / width * side_px)
-    elif width < height:
-        wide = round(width / height * side_px)
+    wide, high = (round(side / max(width, height) * side_px) for side in (width, height))
     x, y = round((side_px - wide) * 0.5), round((side_px - high) * 0.5)
     square = np.full((num_channels, side_px, side_px), PADDING_RGB[0], np.uint8)
     square[:, y : y + high, x : x + wide] = resized(planes, wide, high)

@@ -131,13 +131,10 @@ def _is_level(places: Sequence[float], size: float) -> bool:
 
 def _is_one(sides: Sequence[tuple[tuple[Span, str], tuple[Span, str]]]) -> bool:
     """Returns whether words on both sides of white belong together: a name and its number, a number and its unit."""
-
-    def same(side: int) -> int:
-        return Counter(pair[side][1] for pair in sides).most_common(1)[0][1]
-
+    left, right = (Counter(pair[at][1] for pair in sides).most_common(1)[0][1] for at in (0, 1))
     numbers = sum(before[-1:].isdigit() for (_, before), _ in sides)
     grouped = sum(_GROUP.fullmatch(after) is not None for _, (_, after) in sides)
-    return max(same(0), min(numbers, max(same(1), grouped))) > _ALIKE * len(sides)
+    return max(left, min(numbers, max(right, grouped))) > _ALIKE * len(sides)
 
 
 def has_value(line: Line, words: Sequence[tuple[Span, str]]) -> bool:
@@ -155,9 +152,8 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     rows = sorted(rows, key=lambda row: row.line.base)
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
-    edges = list(_edges(rows, aligned))
-    if not edges and len(titled := list(_edges(rows, aligned, spared=1))) == 1:
-        edges = titled
+    edges, titled = (list(_edges(rows, aligned, spared)) for spared in (0, 1))
+    edges = edges or (titled if len(titled) == 1 else [])
     joined = [own for several in _joined(rows, x0) for own in _parted(several, edges)]
     filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import find_ink, long_runs
+from ocr.imaging.ink import Ink, band_edges, find_ink, long_runs
 from ocr.imaging.measures import ASCENT, DESCENT
 from ocr.imaging.pieces import Piece, pieces
 from ocr.imaging.profiles import Mask
@@ -57,7 +57,7 @@ class PageInk:
 
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
-    rules, uprights: the page's rules in either direction, in pixels of the whole page; none in `coarse`.
+    rules, uprights: the page's rules, and edges of bands, in pixels of the whole page; none in `coarse`.
     on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
     bands: where lines were seen to be.
     """
@@ -74,15 +74,16 @@ class PageInk:
     @classmethod
     def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
         """Returns the ink of a page, [H, W] uint8, reduced to at most so many pixels."""
-        num_px = min(grey.size, _STRIP * min(grey.shape) ** 2)
-        scale = min(1.0, math.sqrt(most_px / num_px))
+        scale = min(1.0, math.sqrt(most_px / min(grey.size, _STRIP * min(grey.shape) ** 2)))
         height, width = (max(1, round(side * scale)) for side in grey.shape)
         picture = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
         found, page = find_ink(picture), np.asarray(picture)
         is_coarse, paper = most_px <= _COARSE_PX, quantiles(page, [0.5])[0]
         coarse = None if is_coarse else cls.of(page, _COARSE_PX)
         grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(page, found.pictures)
-        level, upright = ((), ()) if is_coarse else (pieces(found.level), pieces(found.upright))
+        level, upright = ((), ()) if is_coarse else (pieces(found.level), _uprights(found, page))
+        length_px = max(_RULE_PX, round(_RULE_SHARE * width))
+        edges = () if is_coarse else pieces(band_edges(page, length_px), width)  # letters may touch them
         return cls(
             text=found.text | grounds,
             on_grounds=grounds & ~found.text,
@@ -94,9 +95,10 @@ class PageInk:
             ),
             coarse=coarse and replace(coarse, scale=coarse.scale * scale),
             rules=tuple(
-                Rule(x0=rule.x0 / scale, x1=rule.x1 / scale, y=(rule.y0 + rule.y1) / 2 / scale)
-                for rule in level
-                if rule.ink < _THICK_PX * rule.width and rule.height < _SLANT * rule.width
+                Rule(x0=it.x0 / scale, x1=it.x1 / scale, y=(it.y0 + it.y1) / 2 / scale, is_edge=is_edge)
+                for is_edge, own in ((False, level), (True, edges))
+                for it in own
+                if it.ink < _THICK_PX * it.width and it.height < _SLANT * it.width
             ),
             uprights=tuple((it.x0 / scale, it.y0 / scale, it.x1 / scale, it.y1 / scale) for it in upright),
         )
@@ -180,7 +182,7 @@ class PageInk:
             beside = (row for row in found if row.y0 < piece.y1 and row.y1 > piece.y0)  # few are
             near = [row for row in beside if _are_one_row(row, piece, _APART * size * self.scale)]
             if near:
-                max(near, key=lambda row: _in_common(row, piece)).take(piece)
+                max(near, key=lambda row: min(row.y1, piece.y1) - max(row.y0, piece.y0)).take(piece)
             else:
                 found.append(piece)
         least_px = _COARSE_LEAST_PX if self.coarse is None else LEAST_PX
@@ -227,6 +229,13 @@ def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
     return found
 
 
+def _uprights(ink: Ink, grey: UInt8Array) -> list[Piece]:
+    """Returns the rules down a page, in parts where they end at a band."""
+    beside = np.minimum(*(np.roll(grey, way * (_AROUND_PX + 1), 1) for way in (1, -1))).astype(np.int16)
+    bands = long_runs(ink.level, _THICK_PX)[1] & (grey >= beside - _ON_GROUND // 2)
+    return [it for it in pieces(ink.upright & ~bands) if max(_THICK_PX, it.ink / _THICK_PX) < it.height]
+
+
 def _within_white(inked: Mask) -> slice:
     """Returns the rows or columns of a picture's area between white ones near its edges, all where there is none."""
     white = np.flatnonzero(~inked)
@@ -234,15 +243,11 @@ def _within_white(inked: Mask) -> slice:
     return slice(first, white[white >= len(inked) - _GROWN_PX].min(initial=len(inked)))
 
 
-def _in_common(row: Piece, piece: Piece) -> int:
-    return min(row.y1, piece.y1) - max(row.y0, piece.y0)
-
-
 def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
     high, low = max(row.height, piece.height), min(row.height, piece.height)
     return (
         piece.x0 - row.x1 < max(_APART * low, least_px)
-        and _in_common(row, piece) >= _SHARED_HEIGHT * low
+        and min(row.y1, piece.y1) - max(row.y0, piece.y0) >= _SHARED_HEIGHT * low
         and (
             high < _ALIKE * low
             or any(

@@ -46,7 +46,7 @@ _LABELS = {
 }  # fmt: skip
 _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
-_FILLED, _LONGEST, _FRAMED = 0.3, 600, 3  # least share of cells with text; most characters, and lines, in one
+_FILLED, _LONGEST = 0.3, 600  # least share of cells with text; most characters in one
 # White between cells of typewritten lines is wider than a blank and the room around it, in characters; words that tell
 # their width have so many, as wide as most up to this share.
 _BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
@@ -131,7 +131,7 @@ def arranged(
     reads = whole_lines(kept, char_px)
     level, rules, uprights = _levelled(reads, rules, uprights)
     grids = tables_in_grids([_line([read], 0) for read in level], rules, uprights)
-    boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules), *uprights]
+    boxes = [*((rule.x0, rule.y, rule.x1, rule.y) for rule in rules if not rule.is_edge), *uprights]
     rows = _rows(reads, level, _grids_of(level, grids), size_px, boxes)
     return char_px, rows, _tables(rows, grids)
 
@@ -247,7 +247,7 @@ def _levelled(
     boxes = (view.levelled_box((rule.x0, rule.y, rule.x1, rule.y)) for rule in rules)
     return (
         [levelled(read) for read in reads],
-        [Rule(x0=x0, x1=x1, y=(top + foot) / 2) for x0, top, x1, foot in boxes],
+        [replace(it, x0=a, x1=c, y=(b + d) / 2) for it, (a, b, c, d) in zip(rules, boxes, strict=True)],
         [view.levelled_box(box) for box in uprights],
     )
 
@@ -292,9 +292,8 @@ def _filled(table: Table, rows: Sequence[Row]) -> _Filled | None:
     lengths = [len(text) for row in written for _, text in row if text]
     if len(words) != len(placed) or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
         return None
-    is_frame = max(map(len, written)) < 2 and len(rows) > _FRAMED * len(table)  # around lines, as of a label
     is_list = rows[0].grid < 0 and table_markup.is_list(written)
-    if is_frame or is_list or table_markup.is_contents(written):
+    if max(map(len, written)) < 2 or is_list or table_markup.is_contents(written):
         return None
     headed = table_markup.with_head(written)
     return table_markup.as_text(headed), table_markup.as_markdown(headed), words, table

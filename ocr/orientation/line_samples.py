@@ -12,15 +12,14 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import contrast_and_print
+from ocr.imaging.ink import contrast_of, print_in
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.planes import picture_of
 from ocr.imaging.profiles import REACH_PX, Floats, Ints, Mask, letter_rows
 
 # The height and width of a piece in pixels; small letters are LETTER_PX high.
 PIECE_HEIGHT, PIECE_WIDTH, LETTER_PX = 16, 48, 5
-# The network was trained on pieces of strips this wide.
-_STRIP_PX = 40
+_STRIP_PX = 40  # the network was trained on pieces of strips this wide
 # Pieces whose tops and bottoms differ by no more than this are of the same line.
 _LEVEL_PX = 2
 _ROLL = 4  # times as long as wide: of longer pages, such as till rolls, the short side tells the scale
@@ -56,7 +55,8 @@ def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) 
 
     pixels: [H, W, 3] or [H, W] uint8.
     """
-    contrast, ink = contrast_and_print(reduced(pixels, side_px), ORIENTATION_INK)
+    contrast = contrast_of(reduced(pixels, side_px), ORIENTATION_INK)
+    ink = print_in(contrast, ORIENTATION_INK)
     return [pieces(contrast, ink, count, quarter_turns) for quarter_turns in turns]
 
 

@@ -9,7 +9,7 @@ from ocr.paragraphs.text_lines import Line
 
 # In type sizes: rules so near meet, or are one, or are of one row or column; sides of a cell are longer.
 _MEET, _LEAST = 0.7, 1.0
-_LEANS = 0.5  # by which a rule down may lean
+_LEANS, _BAND = 0.5, 5.0  # by which a rule down may lean; the height of a band right above a grid at most
 # A table with at most so many rows between rules may hold rows without: so many lines, and so large a share of them,
 # each with text in several columns, and with numbers.
 _MOST_RULED, _FEWEST, _MOSTLY = 3, 3, 0.6
@@ -17,7 +17,7 @@ _ABOVE = 0.8  # letters reach so far from the baseline
 _MOST_SPACES, _MOST_RULES = 2000, 400
 
 
-def tables_in_grids(lines: Sequence[Line], rules: Iterable[Rule], uprights: Iterable[Box]) -> list[Table]:
+def tables_in_grids(lines: Sequence[Line], rules: Sequence[Rule], uprights: Iterable[Box]) -> list[Table]:
     """Returns the tables of two or more rows between rules in both directions, from top to bottom.
 
     lines: of the page, by which rows without rules between them are told. rules: across the page. uprights: the boxes
@@ -27,12 +27,27 @@ def tables_in_grids(lines: Sequence[Line], rules: Iterable[Rule], uprights: Iter
     if not sizes:
         return []
     size = sizes[len(sizes) // 2]
-    across = [(rule.x0, rule.y, rule.x1, rule.y) for rule in rules]
+    across = [(rule.x0, rule.y, rule.x1, rule.y) for rule in rules if not rule.is_edge]
+    edges = [rule for rule in rules if rule.is_edge]
     down = [((x0 + x1) / 2, y0, (x0 + x1) / 2, y1) for x0, y0, x1, y1 in uprights if x1 - x0 <= _LEANS * size]
     if len(across) + len(down) > _MOST_RULES:
         return []
-    tables = (_table(grid, lines, size) for grid in _grids([*across, *down], _MEET * size))
+    tables = (
+        _table([*grid, *_bands(grid, edges, lines, size)], lines, size) or _table(grid, lines, size)
+        for grid in _grids([*across, *down], _MEET * size)
+    )
     return sorted((table for table in tables if table and table[-1].row), key=lambda table: table[0].box[1])
+
+
+def _bands(grid: list[Box], edges: list[Rule], lines: Sequence[Line], size: float) -> list[Box]:
+    """Returns the edges of bands from side to side of a grid's columns, and the top of one with text right above it."""
+    near, ys = _MEET * size, [y for rule in grid for y in rule[1::2]]
+    sides, top = [rule[0] for rule in grid if rule[0] == rule[2]], min(ys) - near
+    own = [it for it in edges if all(any(abs(x - side) < near for side in sides) for x in (it.x0, it.x1))]
+    above = [it.y for it in own if top - _BAND * size < it.y <= top]
+    texts = [line.base - near / 2 for line in lines]
+    first = max((y for y in above if any(y < text < top + near for text in texts)), default=top)
+    return [(it.x0, it.y, it.x1, it.y) for it in own if first <= it.y < max(ys) + near]
 
 
 def _grids(rules: list[Box], near: float) -> Iterator[list[Box]]:
@@ -78,11 +93,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line], size: float) -> Table:
         x, y = (xs[column] + xs[column + 1]) / 2, (ys[row] + ys[row + 1]) / 2
         right = any(abs(rule[0] - xs[column + 1]) <= near and rule[1] <= y <= rule[3] for rule in down)
         below = any(abs(rule[1] - ys[row + 1]) <= near and rule[0] <= x <= rule[2] for rule in across)
-        if (
-            column + 2 < len(xs)
-            and not right
-            and not _is_parted(lines, xs[column : column + 3], ys[row : row + 2])
-        ):
+        around = xs[column : column + 3], ys[row : row + 2]
+        if column + 2 < len(xs) and not right and not _is_parted(lines, *around):
             join((row, column), (row, column + 1))
         if row + 2 < len(ys) and not below:
             join((row, column), (row + 1, column))
@@ -93,15 +105,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line], size: float) -> Table:
         num_rows, num_columns = last - top + 1, right_most - left + 1
         if num_rows * num_columns != len(own):
             return ()
-        cells.append(
-            Cell(
-                box=(xs[left], ys[top], xs[right_most + 1], ys[last + 1]),
-                row=top,
-                column=left,
-                num_rows=num_rows,
-                num_columns=num_columns,
-            )
-        )
+        box = xs[left], ys[top], xs[right_most + 1], ys[last + 1]
+        cells.append(Cell(box=box, row=top, column=left, num_rows=num_rows, num_columns=num_columns))
     return tuple(with_rows(cells, lines))
 
 
@@ -155,6 +160,7 @@ def _edges(rules: Sequence[float], ends: Sequence[float], near: float) -> list[f
     Those that are near each other are one, in their middle.
     """
     outer = [end for end in (min(ends), max(ends)) if not min(rules) - near <= end <= max(rules) + near]
+    outer = [end for end in outer if sum(abs(other - end) <= near for other in ends) > 1]
     groups: list[list[float]] = []
     for value in sorted([*rules, *outer]):
         if groups and value - groups[-1][-1] <= near:

@@ -37,11 +37,12 @@ _ITEM = re.compile(r"\W|\W?\w{1,3}[.:)\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A horizontal rule, in the lines' unit."""
+    """A horizontal rule, in the lines' unit. is_edge: only the edge of a shaded band."""
 
     x0: float
     x1: float
     y: float
+    is_edge: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,13 +252,9 @@ def cells_of(rows: Sequence[Sequence[Line]], edges: Sequence[float]) -> Iterator
         parts = [part for line in lines for part in line.parts]
         free = [at for at, x in enumerate(edges) if not any(a < x < b for a, b in parts)]
         for first, after in pairwise(free):
-            yield Cell(
-                box=(edges[first], tops[number], edges[after], tops[number + 1]),
-                row=number,
-                column=first,
-                num_columns=after - first,
-                is_heading=number == 0,
-            )
+            box = edges[first], tops[number], edges[after], tops[number + 1]
+            is_head = number == 0
+            yield Cell(box=box, row=number, column=first, num_columns=after - first, is_heading=is_head)
 
 
 def _joined(run: Sequence[Line], edge: float) -> Iterator[list[Line]]:

@@ -11,19 +11,16 @@ from ocr.paragraphs.text_lines import CELL_GAP, Line, Span
 # In type sizes: a strip wider than this is no better; the least width of all strips, over all rows; over two rows.
 _WIDE, _EVIDENCE, _EVIDENCE_OF_TWO = 1.5, 2.2, 3.0
 _FAR, _TIGHT = 4.0, 1.6  # how far below a row the next may be; how far it always may be
-_CLOSE, _CLOSER = (
-    1.45,
-    0.85,
-)  # the most from one line of a cell to the next; the same as a share of the distance of rows
+# The most from one line of a cell to the next; the same as a share of the distance of rows.
+_CLOSE, _CLOSER = 1.45, 0.85
 _SLACK = 0.5  # how far cells may be out of line
 _LONGER = 3.0  # how much longer the last cell of a column may be
 # Ratios: of the type sizes of two rows; of the largest distance of rows so far to the next.
 _UNLIKE, _REGULAR = 1.5, 1.25
 _ROWS = 3  # fewer rows must be further apart
 _SPARED = 4  # one in this many lines may be out of line, and one more
-_HALF = (
-    0.5  # the least share of rows with text on both sides of a strip, and of a line's gaps that are at strips
-)
+# The least share of rows with text on both sides of a strip, and of a line's gaps that are at strips.
+_HALF = 0.5
 
 
 def table_ranges(lines: Sequence[Line], *, at_rules: bool = False) -> Iterator[tuple[int, int]]:

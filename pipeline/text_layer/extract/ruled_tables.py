@@ -197,7 +197,7 @@ def _filled(cells: Table, pieces: Sequence[_Piece]) -> FilledTable | None:
     if num_filled < max(2, (is_row or _FILLED) * len(cells)) or max(map(len, texts)) > _LONGEST:
         return None
     rows = [list(row) for _, row in groupby(zip(cells, texts, strict=True), key=lambda item: item[0].row)]
-    if is_contents(rows):
+    if is_contents(rows) or max(map(len, rows)) < 2:  # one column is frames around text
         return None
     return FilledTable(
         rows=tuple(tuple(row) for row in with_head(rows)),

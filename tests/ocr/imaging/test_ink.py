@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
-from ocr.imaging.ink import contrast_of, find_ink, long_runs, print_in
+from ocr.imaging.ink import band_edges, contrast_of, find_ink, long_runs, print_in
 from ocr.imaging.measures import ORIENTATION_INK, PAGE_INK, InkLimits
 
 
@@ -49,6 +49,18 @@ def test_light_rules_of_a_table_are_seen_where_others_cross_them_and_letters_are
     assert ink.level[[90, 230], 20:380].all() or ink.level[[91, 231], 20:380].all()
     assert ink.level.any(1).sum() <= 4
     assert ink.upright[82:238, [110, 200, 290]].all()
+
+
+def test_edges_of_bands_are_where_shades_meet_and_neither_rules_nor_letters() -> None:
+    banded = np.full((300, 400), 240, np.uint8)
+    banded[200:230, 20:380] = 205
+    banded[230:260, 20:380] = 120
+    banded[208:222, 100:104] = 0
+    banded[280, 20:380] = 0
+    banded[100:106, 40:360:3] = 20
+    edges = band_edges(banded, 40)
+    assert np.flatnonzero(edges[150:].any(1)).tolist() == [*range(48, 51), *range(78, 81), *range(108, 111)]
+    assert np.flatnonzero(edges[199]).tolist() == [*range(20, 380)]
 
 
 def test_paper_alone_has_no_print() -> None:

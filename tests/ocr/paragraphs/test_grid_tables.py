@@ -1,5 +1,7 @@
 """Tables between rules in both directions: their cells, what these span, and rows that no rule parts."""
 
+from dataclasses import replace
+
 from ocr.paragraphs.grid_tables import tables_in_grids
 from ocr.paragraphs.line_tables import Rule
 from ocr.paragraphs.text_lines import Line
@@ -36,6 +38,26 @@ def test_a_cell_lies_between_four_rules() -> None:
 
 def test_sides_without_a_rule_end_where_the_rules_across_do() -> None:
     assert places(TEXT, across(*YS), down(*XS[1:-1])) == [(y, x, 1, 1) for y in range(3) for x in range(3)]
+
+
+def test_edges_of_bands_part_the_rows_of_a_grid_and_the_row_right_above_it() -> None:
+    def edges(*ys: float, x0: float = XS[0]) -> list[Rule]:
+        return [replace(rule, is_edge=True) for rule in across(*ys, x0=x0)]
+
+    rules, uprights = across(YS[0], *YS[2:]), down(*XS)
+    grid = [(y, x, 1, 1) for y in range(3) for x in range(3)]
+    assert places(TEXT, [*rules, *edges(YS[1])], uprights) == grid
+    assert places(TEXT, [*rules, *edges(YS[1], x0=130)], uprights) == grid[:6], "shade within a cell"
+    head = Line(text="head", spans=((120, 380),), parts=((120, 380),), base=90, size=20.0)
+    assert places([head, *TEXT], [*across(*YS), *edges(70)], uprights) == [
+        (0, 0, 1, 3), *((y + 1, x, 1, 1) for y, x, _, _ in grid)
+    ]  # fmt: skip
+    assert places(TEXT, [*across(*YS), *edges(70)], uprights) == grid, "nothing is written there"
+
+
+def test_an_upright_that_stands_out_alone_begins_no_row() -> None:
+    uprights = [*down(*XS[:-1]), *down(XS[-1], y1=YS[-1] + 30)]
+    assert places(TEXT, across(*YS), uprights) == [(y, x, 1, 1) for y in range(3) for x in range(3)]
 
 
 def test_cells_span_where_a_rule_is_missing() -> None:

@@ -8,7 +8,8 @@ import pymupdf
 import pytest
 
 from ocr.paragraphs.line_tables import Cell
-from pipeline.text_layer.extract.ruled_tables import drawings_of, find_tables
+from pipeline.text_layer.extract.ruled_tables import FilledTable, drawings_of, filled, find_tables
+from pipeline.text_layer.extract.spans import read_spans
 from storage.export.rendering import tables
 from tests.pipeline.text_layer.extract.text_pages import PROSE, layer_of
 
@@ -202,3 +203,20 @@ def test_bars_and_tags_in_a_cell_are_text() -> None:
     (found,) = tables(layer.markdown)
     assert found.grid() == [["Key", "Means"], ["a|b", "either"], ["< b>", "bold"]]
     assert "a|b\teither" in layer.text
+
+
+@pytest.mark.parametrize("edges", [(40, 460), (40, 240, 460)])
+def test_frames_one_below_the_other_are_no_table(edges: tuple[float, ...]) -> None:
+    with pymupdf.open() as made:
+        page = made.new_page()
+        for y, heading in ((60, "LEGAL NOTICE"), (90, "running text")):
+            page.insert_text((50, y), heading, fontsize=10)
+            page.insert_text((250, y), "goes on", fontsize=10)
+        spans = read_spans(page.get_displaylist())
+    rows = [
+        Cell(box=(x0, y, x1, y + 30), row=row, column=column)
+        for row, y in enumerate((40, 70))
+        for column, (x0, x1) in enumerate(pairwise(edges))
+    ]
+    made_of = list(filled(spans, [tuple(rows)]))
+    assert any(isinstance(it, FilledTable) for it in made_of) == (len(edges) > 2)
