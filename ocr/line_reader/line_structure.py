@@ -2,8 +2,7 @@
 
 Every line comes exactly once, whatever the network says. Lines are ordered by what their pairs say, and half as much by
 what the pairs of their blocks say on average: so lists beside each other are not mixed, while a block that is none, as
-of the names above the speeches of a play, does not keep apart what comes by turns. Long columns, whose ends are far
-apart, count in the same way where they are of different blocks.
+of the names above the speeches of a play, keeps nothing apart. So do long columns of different blocks.
 """
 
 from collections.abc import Sequence
@@ -17,9 +16,9 @@ Ints = npt.NDArray[np.int64]
 
 BEFORE, SAME_BLOCK, SAME_ROW, SAME_COLUMN = range(4)
 _SUREST = 8.0  # of logits: no single pair counts for more
+_LEVELS = slice(1, 5)  # of the roles: title, headings 1 to 3
 # A line stands above another from so much between their baselines, in type sizes, where they share more than this of
-# the narrower one's width. No page that is trained on has it read later: so sure is their order, whatever is said.
-# Lines beside each other have baselines less than this apart, and share no more.
+# the narrower one's width: so sure is their order. Lines beside each other are less than this apart, and share no more.
 _BELOW, _SHARED, _LEVEL, _SURE = 0.8, 0.5, 0.3, 4.0
 _PASSES = 3
 # How much what two blocks say of each other counts beside what two of their lines say, and two strands: so many lines
@@ -50,7 +49,9 @@ def structure_of(roles: Floats, pairs: Floats, places: Floats, tabular: Sequence
     are_long = (np.bincount(strands) >= _LONG)[strands]
     of_strands = _means(before, strands)[np.ix_(strands, strands)]
     scores += np.float32(_OF_STRANDS) * np.where(are_long[:, None] & are_long & ~is_one, of_strands, 0)
-    named = roles.argmax(1)
+    levels = roles[:, _LEVELS]  # whether a line is a heading comes before of which level
+    is_heading = np.logaddexp.reduce(levels, axis=1) > np.delete(roles, _LEVELS, 1).max(1)
+    named = np.where(is_heading, _LEVELS.start + levels.argmax(1), roles.argmax(1))
     is_cell = np.isin(named, tabular)
     rows, columns = (np.full(len(roles), -1, np.int64) for _ in range(2))
     for block in set(blocks[is_cell].tolist()):

@@ -77,7 +77,9 @@ class Outline:
                 return ENTRY
             return RUNNING_HEAD if one.size * _LARGER < largest[one.key] else None
 
-        ranks = _Ranks.of([one for one in found if one.is_heading and one.size > 0 and repeated(one) is None])
+        named = {one.style for one in found if one.is_heading and isinstance(one.style, str)}
+        alike = (one for one in found if one.is_heading or one.style in named)  # "Section 3", too
+        ranks = _Ranks.of([one for one in alike if one.size > 0 and repeated(one) is None])
         levels: defaultdict[int, dict[str, int]] = defaultdict(dict)
         for one in found:
             if (level := repeated(one)) is not None:
