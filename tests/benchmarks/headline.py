@@ -250,7 +250,9 @@ def _written(command: str, options: argparse.Namespace) -> Any:
         out = Path(folder) / "out.json"
         words = [word.format(out=out, **vars(options)) for word in shlex.split(command)]
         words = [sys.executable if word == "python" else word for word in words]
-        subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT)
+        # Without what Python compiled each start is .3 CPU seconds a page dearer.
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        subprocess.run(words, check=True, capture_output=True, text=True, cwd=ROOT, env=env)
         return json.loads(out.read_text(encoding="utf-8"))
 
 
