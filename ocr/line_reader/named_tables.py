@@ -160,12 +160,12 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
 
 
 def _parted(rows: Sequence[NamedRow], edges: Sequence[float]) -> list[list[Line]]:
-    """Returns the lines of a row of the table; each by itself where all are names with values in the same columns."""
+    """Returns the lines of a row; each by itself where all are names with values, or three fill all three columns."""
     columns = [{bisect(edges, x) for x, _ in row.line.parts} for row in rows]
-    are_pairs = all(
-        row.has_value and len(own) > 1 and own == columns[0] for row, own in zip(rows, columns, strict=True)
-    )
-    return [[row.line] for row in rows] if are_pairs else [[row.line for row in rows]]
+    number, alike = len(columns[0]), columns.count(columns[0])
+    are_pairs = number > 1 and alike == len(rows) and all(row.has_value for row in rows)
+    are_rows = are_pairs or (number > 2 and alike > 2)
+    return [[row.line] for row in rows] if are_rows else [[row.line for row in rows]]
 
 
 def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[NamedRow]]:

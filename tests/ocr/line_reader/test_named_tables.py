@@ -122,6 +122,15 @@ def test_names_with_a_value_each_are_rows_of_their_own_though_the_network_sees_o
     )
 
 
+def test_lines_that_fill_three_columns_each_are_rows_of_their_own_though_the_network_sees_one() -> None:
+    """Not so two of them, as of cells that run over several lines."""
+    parts = [(50.0, 90.0), (200.0, 300.0), (400.0, 480.0)]
+    title = [row(0, 100, parts), row(1, 150, parts[:1])]
+    lines = [row(2, 200 + 24 * n, parts) for n in range(3)]
+    assert shape(named_table([*title, *lines]))[-9:] == [(n, at, 1) for n in (2, 3, 4) for at in range(3)]
+    assert shape(named_table([*title, *lines[:2]]))[-3:] == [(2, at, 1) for at in range(3)]
+
+
 def test_a_colon_between_parts_or_an_amount_at_the_end_tells_a_value() -> None:
     lines, words = placed(
         ["Your ref.|: Miller", "Buyer:|Miller", "VAT|19.50", "VAT: 3|none", "Price|per unit"], [200]
