@@ -49,9 +49,8 @@ class Ink:
 
 def find_ink(grey: Image.Image) -> Ink:
     """Returns the ink of a page. grey: mode L."""
-    contrast = contrast_of(grey, PAGE_INK)
-    ink = _without_specks(print_in(contrast, PAGE_INK))
-    length_px = max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
+    contrast, ink = contrast_and_print(grey, PAGE_INK)
+    ink, length_px = _without_specks(ink), max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
     level, upright = long_runs(ink, length_px)
     level |= _thin_rules(contrast, _FAINT_LENGTH * length_px)
     upright |= _thin_rules(np.ascontiguousarray(contrast.T), _FAINT_LENGTH * length_px).T
@@ -59,10 +58,16 @@ def find_ink(grey: Image.Image) -> Ink:
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
 
+def contrast_and_print(grey: Image.Image, limits: InkLimits) -> tuple[UInt8Array, Mask]:
+    """Returns a page's contrast, and which of its pixels are print. grey: mode L."""
+    contrast = contrast_of(grey, limits)
+    return contrast, print_in(contrast, limits)
+
+
 def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:
     """Returns how much darker each pixel is than the paper around it; lighter, on a page that is mostly dark.
 
-    Of large dark areas only the edges stand out. grey: mode L.
+    Of large dark areas only the edges stand out.
     """
     small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
     if np.median(np.asarray(small)) < _DARK_PAPER:

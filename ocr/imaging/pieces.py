@@ -59,14 +59,7 @@ def pieces(ink: Mask, gap_px: int = 0) -> list[Piece]:
             break
     order = np.argsort(piece, kind="stable")
     begins = np.flatnonzero(np.diff(piece[order], prepend=-1))
-    bounds = [
-        find.reduceat(own[order], begins).tolist()
-        for find, own in (
-            (np.minimum, start),
-            (np.minimum, row),
-            (np.maximum, end),
-            (np.maximum, row + 1),
-            (np.add, num_inked),
-        )
-    ]
+    bounds = [np.minimum.reduceat(own[order], begins).tolist() for own in (start, row)]
+    bounds += [np.maximum.reduceat(own[order], begins).tolist() for own in (end, row + 1)]
+    bounds.append(np.add.reduceat(num_inked[order], begins).tolist())
     return [Piece(x0=x0, y0=y0, x1=x1, y1=y1, ink=num) for x0, y0, x1, y1, num in zip(*bounds, strict=True)]

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from encoders.views import UInt8Array
-from ocr.imaging.ink import contrast_of, print_in
+from ocr.imaging.ink import contrast_and_print
 from ocr.imaging.measures import ORIENTATION_INK
 from ocr.imaging.planes import picture_of
 from ocr.imaging.profiles import REACH_PX, Floats, Ints, Mask, letter_rows
@@ -55,8 +55,7 @@ def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) 
 
     pixels: [H, W, 3] or [H, W] uint8.
     """
-    contrast = contrast_of(reduced(pixels, side_px), ORIENTATION_INK)
-    ink = print_in(contrast, ORIENTATION_INK)
+    contrast, ink = contrast_and_print(reduced(pixels, side_px), ORIENTATION_INK)
     return [pieces(contrast, ink, count, quarter_turns) for quarter_turns in turns]
 
 
