@@ -152,8 +152,8 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     rows = sorted(rows, key=lambda row: row.line.base)
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
-    edges, titled = (list(_edges(rows, aligned, spared)) for spared in (0, 1))
-    edges = edges or (titled if len(titled) == 1 else [])
+    if not (edges := list(_edges(rows, aligned))) and len(titled := list(_edges(rows, aligned, 1))) == 1:
+        edges = titled
     joined = [own for several in _joined(rows, x0) for own in _parted(several, edges)]
     filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
     return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()

@@ -57,7 +57,7 @@ class PageInk:
 
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
-    rules, uprights: the page's rules, and edges of bands, in pixels of the whole page; none in `coarse`.
+    rules, uprights: the page's rules, edges of bands where some are upright, in its whole pixels; none in `coarse`.
     on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
     bands: where lines were seen to be.
     """
@@ -83,7 +83,7 @@ class PageInk:
         grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(page, found.pictures)
         level, upright = ((), ()) if is_coarse else (pieces(found.level), _uprights(found, page))
         length_px = max(_RULE_PX, round(_RULE_SHARE * width))
-        edges = () if is_coarse else pieces(band_edges(page, length_px), width)  # letters may touch them
+        edges = pieces(band_edges(page, length_px), width) if upright else ()  # letters may touch them
         return cls(
             text=found.text | grounds,
             on_grounds=grounds & ~found.text,

@@ -32,9 +32,9 @@ def tables_in_grids(lines: Sequence[Line], rules: Sequence[Rule], uprights: Iter
     down = [((x0 + x1) / 2, y0, (x0 + x1) / 2, y1) for x0, y0, x1, y1 in uprights if x1 - x0 <= _LEANS * size]
     if len(across) + len(down) > _MOST_RULES:
         return []
+    grids = ((grid, _bands(grid, edges, lines, size)) for grid in _grids([*across, *down], _MEET * size))
     tables = (
-        _table([*grid, *_bands(grid, edges, lines, size)], lines, size) or _table(grid, lines, size)
-        for grid in _grids([*across, *down], _MEET * size)
+        (bands and _table([*grid, *bands], lines, size)) or _table(grid, lines, size) for grid, bands in grids
     )
     return sorted((table for table in tables if table and table[-1].row), key=lambda table: table[0].box[1])
 
