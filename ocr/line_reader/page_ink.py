@@ -57,7 +57,7 @@ class PageInk:
 
     may_be_written: whether ink outside its lines tells of writing: not on dark pages, those with pictures or few marks.
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
-    rules, uprights: the page's rules, edges of bands where some are upright, in its whole pixels; none in `coarse`.
+    rules, uprights: the page's rules, and edges of bands if some are upright, in its pixels; none in `coarse`.
     on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
     bands: where lines were seen to be.
     """
