@@ -21,6 +21,9 @@ Result = TypeVar("Result")
 # A worker is replaced after this many tasks, which bounds what C libraries leak.
 _TASKS_PER_WORKER = 500
 _ATTEMPTS = 3
+# Of a job whose pool broke: a pool does so, with all it holds, where it sees that a worker died before it hears which
+# task it had begun, as on a busy machine. A job that kills its workers is found out before this many are lost.
+_BREAKS = 10
 # What processes import that open files, and those that read lines: forks of one server, as both need most of it.
 IMPORTS = "pipeline.ingest.workers.worker", "pipeline.stages.read_lines", "pipeline.device.line_readers"
 _NO_WORKERS = "the worker processes that open files do not start"
@@ -98,13 +101,16 @@ class TaskPool:
             self._pending.add(outer)
         job = _Job(task, arguments, limit_s, failed, arena, meter, outer)
         if self._pools:
-            self._attempt(job, 1)
+            self._attempt(job)
         else:  # the caller, which may be an event loop, does not wait for what processes import
-            threading.Thread(target=self._attempt, args=(job, 1), daemon=True).start()
+            threading.Thread(target=self._attempt, args=(job,), daemon=True).start()
         return outer
 
-    def _attempt(self, job: "_Job[Any]", number: int) -> None:
-        """Makes one attempt at a job. Whatever goes wrong must settle the job's future, as its caller waits for it."""
+    def _attempt(self, job: "_Job[Any]", deaths: int = 0, breaks: int = 0) -> None:
+        """Makes one attempt at a job. Whatever goes wrong must settle the job's future, as its caller waits for it.
+
+        deaths, breaks: how often a worker died of it and its pool broke before.
+        """
         try:
             slot = None if job.arena is None else job.arena.lend()
             arguments = (job.limit_s, slot, job.task, *job.arguments)
@@ -112,11 +118,13 @@ class TaskPool:
                 inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
             except RuntimeError:  # the pool broke since it was fetched
                 inner = self._pool().schedule(tasks.timed, args=arguments, timeout=job.limit_s)
-            inner.add_done_callback(partial(self._settle, job, number, slot))
+            inner.add_done_callback(partial(self._settle, job, deaths, breaks, slot))
         except Exception as error:
             self._finish(job, error, None, None)
 
-    def _settle(self, job: "_Job[Any]", number: int, slot: Slot | None, inner: Future[Any]) -> None:
+    def _settle(
+        self, job: "_Job[Any]", deaths: int, breaks: int, slot: Slot | None, inner: Future[Any]
+    ) -> None:
         error, done = None if inner.cancelled() else inner.exception(), None
         try:
             if error is None and not inner.cancelled():
@@ -127,11 +135,12 @@ class TaskPool:
         is_broken = isinstance(error, BrokenProcessPool)
         self._is_fruitful |= not is_broken
         # Killed for lack of memory perhaps, or by the next task, of which the pool had not heard: that tells by trying.
-        may_be_others = is_broken or isinstance(error, ProcessExpired)
+        deaths, breaks = deaths + isinstance(error, ProcessExpired), breaks + is_broken
         # A pool that breaks before it completed any task does so whatever the job is.
-        in_vain = may_be_others and (number < _ATTEMPTS or (is_broken and not self._is_fruitful))
+        in_vain = isinstance(error, ProcessExpired) and deaths < _ATTEMPTS
+        in_vain |= is_broken and (breaks < _BREAKS or not self._is_fruitful)
         if in_vain and job.outer in self._pending:
-            self._attempt(job, number + 1)
+            self._attempt(job, deaths, breaks)
         else:
             self._finish(job, error, slot, None if done is None else done.result)
 

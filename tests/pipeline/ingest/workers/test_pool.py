@@ -5,7 +5,8 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import CancelledError, wait
+from concurrent.futures import CancelledError, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -218,6 +219,21 @@ def test_a_layer_is_judged_when_asked_for_and_its_worker_may_meet_anything(pool,
     assert (found[1].category, found[1].stage) == ("timeout", "layer")
     assert found[1].message.startswith(f"{what} took longer than 1.5 s; raise render.page_timeout_s")
     assert found[2].layer.text.startswith("The Hillside Reading Room"), "a kill costs nothing"
+
+
+def test_pool_that_breaks_again_and_again_costs_no_page(pool, monkeypatch):
+    """As on a busy machine, where a pool does not hear which of its pages killed a worker."""
+
+    class Broken:
+        def schedule(self, *_, **__):
+            future = Future()
+            future.set_exception(BrokenProcessPool("All workers expired"))
+            return future
+
+    whole, broken = pool._pool, iter([Broken()] * 5)
+    monkeypatch.setattr(pool, "_pool", lambda: next(broken, None) or whole())
+    assert isinstance(pool.render(page()).result(timeout=WAIT_S), RenderedPage)
+    assert next(broken, None) is None
 
 
 @pytest.mark.slow
