@@ -13,41 +13,31 @@ Format = Literal["PDF", "PNG", "JPEG", "TIFF", "WEBP", "BMP", "GIF", "JPEG2000",
 Container = Literal["mov", "matroska", "avi", "mpegts", "mpeg", "asf", "flv", "ogg"]
 
 _SUFFIXES: dict[str, Format] = {
-    **dict.fromkeys((".pdf",), "PDF"),
-    **dict.fromkeys((".png",), "PNG"),
-    **dict.fromkeys((".jpg", ".jpeg", ".jpe", ".jfif"), "JPEG"),
-    **dict.fromkeys((".tif", ".tiff"), "TIFF"),
-    **dict.fromkeys((".webp",), "WEBP"),
-    **dict.fromkeys((".bmp", ".dib"), "BMP"),
-    **dict.fromkeys((".gif",), "GIF"),
-    **dict.fromkeys((".heic", ".heif", ".hif"), "HEIF"),
-    **dict.fromkeys((".avif",), "AVIF"),
+    ".pdf": "PDF", ".png": "PNG", ".webp": "WEBP", ".gif": "GIF", ".avif": "AVIF", ".pam": "PAM",
+    **dict.fromkeys((".jpg", ".jpeg", ".jpe", ".jfif"), "JPEG"), **dict.fromkeys((".tif", ".tiff"), "TIFF"),
+    **dict.fromkeys((".bmp", ".dib"), "BMP"), **dict.fromkeys((".heic", ".heif", ".hif"), "HEIF"),
     **dict.fromkeys((".pbm", ".pgm", ".ppm", ".pnm"), "PPM"),
-    **dict.fromkeys((".pam",), "PAM"),
     **dict.fromkeys((".jp2", ".j2k", ".j2c", ".jpc", ".jpf", ".jpx"), "JPEG2000"),
-}
+}  # fmt: skip
 
+# A portable map's header has numbers: prose may begin with "P1 ", but not with such after it.
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
-    (b"\x89PNG\r\n\x1a\n", "PNG"),
-    (b"\xff\xd8\xff", "JPEG"),
-    (b"II*\x00", "TIFF"),
-    (b"MM\x00*", "TIFF"),
-    (b"II+\x00", "TIFF"),
-    (b"MM\x00+", "TIFF"),
-    (b"GIF87a", "GIF"),
-    (b"GIF89a", "GIF"),
-    (b"\x00\x00\x00\x0cjP  \r\n\x87\n", "JPEG2000"),
-    (b"\xff\x4f\xff\x51", "JPEG2000"),
+    (rb"\x89PNG\r\n\x1a\n", "PNG"),
+    (rb"\xff\xd8\xff", "JPEG"),
+    (rb"II[*+]\0|MM\0[*+]", "TIFF"),
+    (rb"GIF8[79]a", "GIF"),
+    (rb"\0\0\0\x0cjP  \r\n\x87\n|\xff\x4f\xff\x51", "JPEG2000"),
+    (rb"RIFF.{4}WEBP", "WEBP"),
+    (rb"BM.{12}[\x0c\x10\x28\x34\x38\x40\x6c\x7c]\0\0\0", "BMP"),
+    (rb"P[1-6](?:\s+(?:#[^\n]*\n)*)\s*\d{1,9}\s+(?:#[^\n]*\n)*\d{1,9}\s", "PPM"),
+    (rb"P7\n.*\nENDHDR\n", "PAM"),
 )
 # Brands of ISO media files that hold pictures; those of AVIF come first, as they are HEIF too.
 _BRANDS: tuple[tuple[frozenset[bytes], Format], ...] = (
     (frozenset({b"avif", b"avis"}), "AVIF"),
     (frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"}), "HEIF"),
 )
-# A portable map's header; prose may begin with "P1 ", but not with such numbers after it.
-_PNM = re.compile(rb"P[1-6](?:\s+(?:#[^\n]*\n)*)\s*\d{1,9}\s+(?:#[^\n]*\n)*\d{1,9}\s")
 _GZIPPED = ".gz"
-_BMP_HEADER_SIZES = (12, 16, 40, 52, 56, 64, 108, 124)
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 # PRAGMA application_id of this program's databases: "ocrb".
 _APPLICATION_ID = b"ocrb"
@@ -95,19 +85,11 @@ def by_content(head: bytes, name: str) -> Format | None:
     gzipped.
     """
     for magic, kind in _MAGIC:
-        if head.startswith(magic):
+        if re.match(magic, head, re.DOTALL):
             return kind
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return "WEBP"
-    if head.startswith(b"BM") and int.from_bytes(head[14:18], "little") in _BMP_HEADER_SIZES:
-        return "BMP"
     if head[4:8] == b"ftyp":
         brands = {head[at : at + 4] for at in range(8, min(int.from_bytes(head[:4]), len(head)), 4)}
         return next((kind for known, kind in _BRANDS if head[8:12] in known or known & brands), None)
-    if _PNM.match(head):
-        return "PPM"
-    if head.startswith(b"P7\n") and b"\nENDHDR\n" in head:
-        return "PAM"
     if head.startswith(file_access.GZIP_MAGIC):
         return (
             "PDF"

@@ -43,6 +43,35 @@ KINDS = {
     "HTML": b"\xef\xbb\xbf<?xml version='1.0'?>\n<!-- saved -->\n<html xmlns='x'><body>",
     "EML": MAIL,
 }
+# Those whose name tells nothing, or that are not converted to PDF alone.
+OTHERS = {
+    "ddjvu -format=pdf": b"AT&TFORM\0\0\x10\0DJVMDIRM",
+    "ps2pdf": b"%!PS-Adobe-3.0\n",
+    "ps2pdf -dEPSCrop": b"\x04%!PS-Adobe-3.0 EPSF-3.0\n",
+    "Ghostscript": b"\x1b%-12345X@PJL JOB\n@PJL ENTER LANGUAGE=POSTSCRIPT\n%!PS\n",
+    "rsvg-convert": b"<?xml version='1.0'?>\n<!-- drawn -->\n<!DOCTYPE svg PUBLIC '-//W3C//DTD SVG 1.1//EN'>\n<svg>",
+    "from a browser": b"From: <Saved by Blink>\r\nSubject: x\r\nDate: x\r\nMIME-Version: 1.0\r\n",
+    "(FB2)": b"<?xml version='1.0'?><FictionBook xmlns='x'>",
+    "(MOBI)": b"A book".ljust(60, b"\0") + b"BOOKMOBI",
+    "(CHM)": b"ITSF\3\0\0\0",
+    "(PSD)": b"8BPS\0\1",
+    "(JPEG XL)": b"\0\0\0\x0cJXL \r\n\x87\n",
+    "jbig2dec": b"\x97JB2\r\n\x1a\n",
+    "EMF": b"\1" + bytes(39) + b" EMF",
+    "mutool convert": archive("FixedDocSeq.fdseq"),
+    "(VSDX)": archive("visio/document.xml"),
+    "(VSD)": compound("VisioDocument"),
+    "Keynote": archive("Index/Document.iwa", "preview.jpg"),
+    "unpack it first": archive("letters/May.PDF"),
+}
+
+
+@pytest.mark.parametrize("told", OTHERS)
+def test_drawings_books_and_archives_are_named_with_what_to_do(tmp_path, told):
+    (tmp_path / "a").write_bytes(OTHERS[told])
+    document = probe(str(tmp_path / "a"), IngestSettings())
+    assert (document.status, document.is_told) == ("skipped", True)
+    assert told in str(document.reason)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -63,8 +92,9 @@ def test_documents_are_named_whatever_their_name(tmp_path, kind):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"From: me\nTo: you\nthe rest is prose", b"Note: From: To: Subject:", b"<p>html</p>", b"{rtf",
-     archive("a.txt"), b"P1 Introduction\n12 pages", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), b"import os\n"],
+    [b"", b"From: me\nTo: you\nthe rest is prose", b"Note: From: To: Subject:", b"<p>html</p>", b"{rtf", b"%PS",
+     archive("a.txt"), b"(%!PS is how PostScript begins)",
+     b"P1 Introduction\n12 pages", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), b"import os\n"],
 )  # fmt: skip
 def test_nothing_else_is_named(tmp_path, content):
     (tmp_path / "a").write_bytes(content)
