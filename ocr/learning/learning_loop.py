@@ -65,13 +65,18 @@ class MeanWeights:
             self._mean.update_parameters(self._own)
 
     def save(self, file: Path) -> None:
-        """Writes the mean in float16, as `LineReader.load` reads it. The file is replaced at once."""
-        file.parent.mkdir(parents=True, exist_ok=True)
-        made = file.with_suffix(".new")
+        """Writes the mean in float16, as `LineReader.load` reads it. The file is replaced at once.
+
+        Raises: FloatingPointError if a weight is no number, as after a rate that was too high, or too large.
+        """
         stored = {
             name: value.half() if value.is_floating_point() else value
             for name, value in self.net.state_dict().items()
         }
+        if not all(value.isfinite().all() for value in stored.values()):
+            raise FloatingPointError("weights are no numbers")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        made = file.with_suffix(".new")
         save_file({name: value.contiguous() for name, value in stored.items()}, made)
         made.chmod(0o644)  # safetensors writes files that only their owner may read
         made.replace(file)

@@ -35,6 +35,7 @@ _READER = f"{LINES}/reader.safetensors"
 _FACTS = "finetune.json"
 _LEAST_LINES = 8
 _FLAT, _WARM_UP = 0.05, 20
+_DIVERGED = "{} any more; lower --rate and start again"
 _SHOWN = 20  # pages in the table
 
 
@@ -173,14 +174,17 @@ def _tuned(
     try:
         return tune(net, lines, kept_out, tuning)
     except FloatingPointError as error:
-        raise FinetuneError(f"{error} any more; lower --rate and start again") from None
+        raise FinetuneError(_DIVERGED.format(error)) from None
 
 
 def write(mean: MeanWeights, start: Path, folder: Path) -> None:
-    """Writes a whole model: the one it started from, with the line reader's new weights."""
+    """Writes a whole model: the one it started from, with the line reader's new weights. Raises: FinetuneError."""
     left = shutil.ignore_patterns("MODEL_CARD.md", "SHA256SUMS", _FACTS)
     shutil.copytree(start, folder, ignore=left)
-    mean.save(folder / _READER)  # with 16 bits: small changes would be lost in eight
+    try:
+        mean.save(folder / _READER)  # with 16 bits: small changes would be lost in eight
+    except FloatingPointError as error:
+        raise FinetuneError(_DIVERGED.format(error)) from None
 
 
 def read_pages(reader: LineReader, pages: Sequence[PreparedPage], label: str) -> list[Edits]:

@@ -1,5 +1,7 @@
 """The schedule by the clock and by steps, the mean of the weights, and a loss that is no number."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -40,3 +42,12 @@ def test_a_loss_that_is_no_number_ends_it() -> None:
             optimiser, Schedule(steps=3, flat=0.0, tell=1), mean,
             lambda: {"loss": net(torch.full((1, 1), torch.nan)).sum()}, lambda: "",
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("weight", [float("nan"), 1e6])
+def test_weights_that_are_no_numbers_in_16_bits_are_not_saved(tmp_path: Path, weight: float) -> None:
+    net = torch.nn.Linear(1, 1)
+    torch.nn.init.constant_(net.weight, weight)
+    with pytest.raises(FloatingPointError, match="weights are no numbers"):
+        MeanWeights(net, every=1, keep=0.9, young=1).save(tmp_path / "net.safetensors")
+    assert not list(tmp_path.iterdir())

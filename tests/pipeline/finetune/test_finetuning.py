@@ -48,9 +48,15 @@ def test_it_learns_one_s_own_pages(tmp_path: Path, capsys: pytest.CaptureFixture
     assert edits.rate == facts["cer_after"]
     assert main(["text", str(pages / "page0.png"), "--model", str(out)]) == ExitCode.OK
     assert "mø" in capsys.readouterr().out
-    worse, spoil = tmp_path / "worse", ["--epochs", "1", "--rate", "10", "--hold-out", "0"]
+    worse, spoil = tmp_path / "worse", ["--epochs", "1", "--rate", "1", "--hold-out", "0"]
     assert main(["finetune", str(pages), "--out", str(worse), *spoil]) == ExitCode.INCOMPLETE
     assert "NOT written" in capsys.readouterr().out
+    # Weights that are no numbers are not written at all, also where no loss was told before.
+    assert (
+        main(["finetune", str(pages), "--out", str(worse), *spoil, "--rate", "10", "--keep-worse"])
+        == ExitCode.FATAL
+    )
+    assert "weights are no numbers any more; lower --rate" in capsys.readouterr().err
     assert not worse.exists()
 
 
