@@ -196,13 +196,9 @@ class _Walk:
             yield unreadable(path, "broken" if is_input else "skipped", f"cannot be read: {error.strerror}")
 
     def _is_database(self, absolute: str) -> bool:
-        if absolute in self._databases:
-            return True
-        for companion in _DATABASE_COMPANIONS:
-            main = absolute.removesuffix(companion)
-            if main != absolute and (main in self._databases or main.endswith(".db") or _is_own(main)):
-                return True
-        return False
+        mains = [absolute.removesuffix(end) for end in _DATABASE_COMPANIONS if absolute.endswith(end)]
+        own = (main in self._databases or main.endswith(".db") or _is_own(main) for main in mains)
+        return absolute in self._databases or any(own)
 
 
 # By the letter that `ls -l` shows for it.

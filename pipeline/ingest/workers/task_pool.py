@@ -107,10 +107,8 @@ class TaskPool:
         return outer
 
     def _attempt(self, job: "_Job[Any]", deaths: int = 0, breaks: int = 0) -> None:
-        """Makes one attempt at a job. Whatever goes wrong must settle the job's future, as its caller waits for it.
-
-        deaths, breaks: how often a worker died of it and its pool broke before.
-        """
+        """Makes one attempt at a job of which workers died, or pools broke, so often before. Whatever goes wrong must
+        settle the job's future, as its caller waits for it."""
         try:
             slot = None if job.arena is None else job.arena.lend()
             arguments = (job.limit_s, slot, job.task, *job.arguments)
