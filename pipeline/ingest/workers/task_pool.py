@@ -20,10 +20,9 @@ Result = TypeVar("Result")
 
 # A worker is replaced after this many tasks, which bounds what C libraries leak.
 _TASKS_PER_WORKER = 500
-_ATTEMPTS = 3
-# Of a job whose pool broke: a pool does so, with all it holds, where it sees that a worker died before it hears which
-# task it had begun, as on a busy machine. A job that kills its workers is found out before this many are lost.
-_BREAKS = 10
+# Of a job whose worker died, and whose pool broke: it does so, with all it holds, where it sees that a worker died
+# before it hears of its task, as on a busy machine. Jobs that kill their workers are found out before this many breaks.
+_ATTEMPTS, _BREAKS = 3, 10
 # What processes import that open files, and those that read lines: forks of one server, as both need most of it.
 IMPORTS = "pipeline.ingest.workers.worker", "pipeline.stages.read_lines", "pipeline.device.line_readers"
 _NO_WORKERS = "the worker processes that open files do not start"
@@ -107,8 +106,7 @@ class TaskPool:
         return outer
 
     def _attempt(self, job: "_Job[Any]", deaths: int = 0, breaks: int = 0) -> None:
-        """Makes one attempt at a job of which workers died, or pools broke, so often before. Whatever goes wrong must
-        settle the job's future, as its caller waits for it."""
+        """Makes one attempt at a job, after so many. It must settle the job's future, as its caller waits for it."""
         try:
             slot = None if job.arena is None else job.arena.lend()
             arguments = (job.limit_s, slot, job.task, *job.arguments)
@@ -135,8 +133,8 @@ class TaskPool:
         # Killed for lack of memory perhaps, or by the next task, of which the pool had not heard: that tells by trying.
         deaths, breaks = deaths + isinstance(error, ProcessExpired), breaks + is_broken
         # A pool that breaks before it completed any task does so whatever the job is.
-        in_vain = isinstance(error, ProcessExpired) and deaths < _ATTEMPTS
-        in_vain |= is_broken and (breaks < _BREAKS or not self._is_fruitful)
+        may_break = breaks < _BREAKS or not self._is_fruitful
+        in_vain = deaths < _ATTEMPTS if isinstance(error, ProcessExpired) else is_broken and may_break
         if in_vain and job.outer in self._pending:
             self._attempt(job, deaths, breaks)
         else:
@@ -182,13 +180,8 @@ class TaskPool:
                 if self._num_barren >= _ATTEMPTS:
                     raise WorkersError(f"{_NO_WORKERS} (they end as soon as they start): {_REMEDY}")
                 self._is_fruitful = False
-                pool = ProcessPool(
-                    max_workers=self._max_workers,
-                    max_tasks=self._tasks_per_worker,
-                    initializer=self._initializer,
-                    initargs=self._initargs,
-                    context=self._context,
-                )
+                its = self._max_workers, self._tasks_per_worker, self._initializer, self._initargs
+                pool = ProcessPool(*its, context=self._context)
                 try:
                     if not pool.active:  # asking a new pool starts it
                         raise BrokenProcessPool("they ended during their start")
