@@ -16,7 +16,6 @@ import numpy as np
 
 from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
-from ocr.line_reader.line_features import weighted_median
 from ocr.line_reader.line_structure import Ints
 from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, has_value, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
@@ -25,7 +24,7 @@ from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
-from ocr.paragraphs.line_kinds import heading, is_sum
+from ocr.paragraphs.line_kinds import is_sum
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
@@ -103,14 +102,12 @@ def page_parts(
 ) -> Iterator[tuple[Block, list[Word], str]]:
     """Yields the blocks of lines in reading order, each with its words and its markdown."""
     char_px, rows, tables = arranged(lines, rules, uprights, size_px)
-    sizes = np.array([(row.line.size, len(row.line.text)) for row in rows])
-    size = weighted_median(*sizes.T) if rows else 0.0
     level = [replace(row.line, base=row.level.base) for row in rows]
     found = list(_labelled(ranges(level, list(tables)), rows))
     above = 0  # where the block above begins
     for start, end, label in _with_programs(found, rows, char_px) if char_px else found:
         part, closing, above = rows[start:end], start - above == 1 and level[above].text.endswith(","), start
-        block = _block(part, "text" if closing and label in _LEVELS else label, size)  # no name of who signs
+        block = _block(part, "text" if closing and label in _LEVELS else label)  # no name of who signs
         words = [_word(cell, word) for row in part for cell in row.cells for word in cell.words]
         white = table_without_rules([row.level for row in part]) if label == "table" else ()
         if filled := tables.get((start, end)) or (_filled(white, part) if white else None):
@@ -400,13 +397,11 @@ def _is_apart(above: Line, below: Line, *, is_other: bool) -> bool:
     return shared < _ONE_COLUMN * narrower or not is_close or (is_other and large > _OTHER * small)
 
 
-def _block(rows: Sequence[Row], label: str, body_size: float) -> Block:
+def _block(rows: Sequence[Row], label: str) -> Block:
     text = "\n".join(row.line.text for row in rows)
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
-    lengths, size = [len(cell.text) for cell in cells], min(row.line.size for row in rows)
-    if label in ("text", "sub_title"):
-        label = heading(text, size, body_size) or label
+    lengths = [len(cell.text) for cell in cells]
     if label in _LEVELS and (is_sum(text) or not any(map(str.isalpha, text))):
         label = "text"  # a sum, a number or a mark is no heading
     return Block(

@@ -5,11 +5,12 @@ python -m tests.benchmarks.quality.structure order DIR --sets composed,digital,s
 python -m tests.benchmarks.quality.structure tables CORPUS --pages 80
 python -m tests.benchmarks.quality.structure level --pages 40
 
-measure: on composed pages, whose lines are moved, torn, joined and lost as by a finder. CORPUS: a folder that
-ocr.training.corpus made. order: the share of characters that is otherwise than the truth, punctuation folded, on the
-sets in DIR that `quality build-unseen` writes, whose lines the line reader reads once and DIR/lines keeps. tables: how
-like those of composed pages are, drawn at 100 to 200 dpi and read by the line reader, to the true ones. level: what is
-moved on menus, price lists, labels, cards and sheets in two languages, by level_pages, lines noised as in training.
+measure: on composed pages, whose lines are moved, torn, joined and lost as by a finder; of what ships also which
+headings a run writes. CORPUS: a folder that ocr.training.corpus made. order: the share of characters that is otherwise
+than the truth, punctuation folded, on the sets in DIR that `quality build-unseen` writes, whose lines the line reader
+reads once and DIR/lines keeps. tables: how like those of composed pages are, drawn at 100 to 200 dpi and read by the
+line reader, to the true ones. level: what is moved on menus, price lists, labels, cards and sheets in two languages, by
+level_pages, lines noised as in training.
 --network: what a training wrote, in place of what ships.
 """
 
@@ -30,13 +31,14 @@ import numpy as np
 from PIL import Image
 
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import Box, ReadLine, TextLine
+from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TextLine
 from ocr.line_reader.page_ink import PageInk
-from ocr.line_reader.page_text import lines_of_text, page_text
+from ocr.line_reader.page_text import lines_of_text, page_parts, page_text
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.line_reader.reading_order import in_reading_order
-from ocr.line_reader.structure_network import StructureNetwork, shipped
+from ocr.line_reader.structure_network import ROLES, StructureNetwork, shipped
 from ocr.model_files.locate import LINES, find_directory
+from ocr.paragraphs.line_tables import Rule
 from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
@@ -49,7 +51,7 @@ from ocr.training.structure.true_lines import TrueLine, true_lines
 from tests.benchmarks.quality.level_pages import level_pages
 from tests.benchmarks.quality.readings.engines import Reading
 from tests.benchmarks.quality.scoring.scores import score
-from tests.benchmarks.quality.scoring.structure_scores import Scores
+from tests.benchmarks.quality.scoring.structure_scores import GROUPS, Scores, f1
 from tests.benchmarks.quality.scoring.table_scores import Rows, TableCell, best_likenesses, tables_in
 from tests.benchmarks.quality.sets.layout import MANIFEST, TRUTH
 
@@ -75,14 +77,18 @@ def main(given: Sequence[str] | None = None) -> int:
 def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> Iterator[str]:
     """Yields the figures of each genre and of all."""
     scores: dict[str, Scores] = defaultdict(Scores)
-    begun = time.process_time()
+    begun, written = time.process_time(), np.zeros((2, 2), int)
     for _, page in zip(range(count), pages, strict=False):
         said = decoded(page, *network.logits(tokens_of(page)))
+        if network is shipped():
+            np.add.at(written, tuple(_headings(page).T), 1)
         for group in (page.genre, "all"):
             scores[group].add(page, said)
     yield f"{'genre':12} {'pages':>5} " + " ".join(f"{name[:9]:>9}" for name in Scores().as_dict())
     for group, found in sorted(scores.items()):
         yield f"{group:12} {found.pages:5} " + " ".join(f"{share:9.3f}" for share in found.as_dict().values())
+    (_, wrong), (missed, right) = written
+    yield f"headings that a run writes: F1 {f1((right, wrong, missed)):.3f}"
     yield f"{1000 * (time.process_time() - begun) / max(1, count):.1f} CPU ms a page, scoring included"
 
 
@@ -103,17 +109,45 @@ def level_figures(count: int, network: StructureNetwork) -> Iterator[str]:
 
 def _num_moved(page: LinePage, network: StructureNetwork) -> int:
     """Returns how many characters of a page stand elsewhere, as all of what puts lines in order has them."""
-    reads, numbers = list[ReadLine](), dict[int, int]()
-    for number in random.Random(0).sample(range(len(page.lines)), len(page.lines)):
-        own = page.lines[number]
-        left, right = round(_PX * own.x0), round(_PX * own.x1)
-        baseline = np.full(right - left, _PX * own.base, np.float32)
-        line = TextLine(left=left, right=right, baseline=baseline, size=_PX * own.size)
-        reads.append(ReadLine(line=line, text=own.text, confidence=1.0))
-        numbers[id(reads[-1])] = number
+    reads = random.Random(0).sample(lines := _found(page), len(page.lines))
+    numbers = {id(read): number for number, read in enumerate(lines)}
     units = in_reading_order(reads, (_PX * page.width_pt, _PX * page.height_pt), network)
     order = [numbers[id(read)] for unit in units for row in unit.rows for read in row]
     return page.num_characters - heaviest_rise(order, [len(line.text) for line in page.lines])
+
+
+def _headings(page: LinePage) -> np.ndarray:
+    """Returns [N, 2] for each line 1 where it is a heading, and where it is written as one."""
+    reads, at = _found(page), dict[tuple[int, int], int]()
+    for number, read in enumerate(reads):
+        at |= {_corner(read.line.box_of(word)): number for word in read.words}
+    boxes = [tuple(_PX * side for side in box) for box in page.rules]
+    across = [Rule(x0=x0, x1=x1, y=(y0 + y1) / 2) for x0, y0, x1, y1 in boxes if x1 - x0 > y1 - y0]
+    uprights = [box for box in boxes if box[2] - box[0] <= box[3] - box[1]]
+    found = np.array([[ROLES[line.place.role] in GROUPS["headings"], False] for line in page.lines], int)
+    for block, words, _ in page_parts(reads, across, uprights, (_PX * page.width_pt, _PX * page.height_pt)):
+        corners = (_corner(word.box_px) for word in words if word.box_px)
+        found[[at[corner] for corner in corners if corner in at], 1] |= block.label in ("title", "sub_title")
+    return found
+
+
+def _corner(box: Sequence[float]) -> tuple[int, int]:
+    return max(0, round(box[0])), max(0, round(box[1]))
+
+
+def _found(page: LinePage) -> list[ReadLine]:
+    """Returns a page's lines as if they had been found and read for sure."""
+    reads = []
+    for own in page.lines:
+        left, right = round(_PX * own.x0), round(_PX * own.x1)
+        baseline = np.full(right - left, _PX * own.base, np.float32)
+        line = TextLine(left=left, right=right, baseline=baseline, size=_PX * own.size)
+        words = tuple(
+            LineWord(text=text, left=round(_PX * x0), right=round(_PX * x1), confidence=1.0)
+            for text, (x0, x1) in zip(own.text.split(), own.words, strict=False)
+        )
+        reads.append(ReadLine(line=line, text=own.text, confidence=1.0, words=words))
+    return reads
 
 
 def order_lines(folder: Path, sets: Iterable[str], network: StructureNetwork) -> Iterator[str]:

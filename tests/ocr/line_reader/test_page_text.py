@@ -35,11 +35,22 @@ def test_lines_of_a_paragraph_stay_lines_and_paragraphs_are_blocks() -> None:
     assert page.blocks[0].box_px == (50, 84, 650, 157)
 
 
-def test_larger_type_is_a_heading_marked_in_markdown_alone() -> None:
+def test_a_heading_is_marked_in_markdown_alone() -> None:
     page = page_text([read("The title", 50, 400, 60, size=40.0), *paragraph("body", 140, 5)])
-    assert page.blocks[0].label == "title"
+    assert page.blocks[0].label == "sub_title"
     assert page.text.startswith("The title\n\nbody")
-    assert page.markdown.startswith("# The title\n\nbody")
+    assert page.markdown.startswith("## The title\n\nbody")
+
+
+def test_larger_type_alone_is_no_heading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a formula, where the network, which sees how large it is, calls it text."""
+
+    def units(reads: Sequence[ReadLine], *_: object, **__: object) -> list[Unit]:
+        return [Unit("text", [[read]], [[(-1, -1)]]) for read in reads]
+
+    monkeypatch.setattr("ocr.line_reader.page_text.in_reading_order", units)
+    page = page_text([read("W = (x", 50, 400, 60, size=40.0), *paragraph("body", 140, 5)])
+    assert {block.label for block in page.blocks} == {"text"}
 
 
 def test_a_line_a_little_larger_than_those_below_it_is_a_block_of_its_own(
