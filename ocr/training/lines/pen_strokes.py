@@ -55,13 +55,8 @@ def stroke(rng: random.Random, pixels: Grey, places: Floats, size: float) -> Non
         points = curve(rng, (x, y - own), (x, y + rng.uniform(1, 9) * own), 0.03)
     else:
         points = curve(rng, (start, y), (rng.uniform(0, width), rng.uniform(0, height)), 0.6)
-    draw_line(
-        pixels,
-        points,
-        max(1, round(own * rng.uniform(0.03, 0.12))),
-        rng.uniform(0.35, 0.95),
-        rng.choice(SHADES),
-    )
+    wide = max(1, round(own * rng.uniform(0.03, 0.12)))
+    draw_line(pixels, points, wide, rng.uniform(0.35, 0.95), rng.choice(SHADES))
 
 
 def curve(rng: random.Random, start: Point, end: Point, bend: float, steps: int = 24) -> list[Point]:

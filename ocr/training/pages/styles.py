@@ -127,11 +127,5 @@ def choose_style(
         hyphens=hyphens,
         scale=scale,
     )
-    return Style(
-        css=css,
-        body=body,
-        size_pt=size_pt,
-        code=code,
-        code_pt=scale * size_pt,
-        language=language if hyphens else None,
-    )
+    spoken = language if hyphens else None
+    return Style(css=css, body=body, size_pt=size_pt, code=code, code_pt=scale * size_pt, language=spoken)

@@ -47,7 +47,8 @@ _MAKERS = {
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page
 # All forms of these are taken, and this share of others.
-_WANTED, _OTHERS = frozenset({"tables", "parallel", "invoice", "form", "labels", "letter", "typescript"}), 0.5
+_WANTED = {"tables", "parallel", "invoice", "form", "labels", "letter", "typescript", "law"}
+_OTHERS = 0.5
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )

@@ -24,7 +24,8 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
         role = ROLES.index("text" if scale == 1.0 else "title")
         put_line(lines, text, (left, width - left, y), size * scale, Place(block, role))
         y += rng.uniform(1.5, 2.5) * size
-    answer, numbered, below = rng.choice([1.0, 1.0, 1.2, 1.35]), rng.random() < 0.4, rng.uniform(1.15, 2.2)
+    answer, numbered = rng.choice([1.0, 1.0, 1.2, 1.35, 1.7]), rng.random() < 0.4
+    below = rng.uniform(1.15, 2.2) * max(1.0, 0.8 * answer)
     beside, filled, long = rng.random() < 0.25, rng.choice([0.95, 0.8, 0.4]), rng.choice([0.0, 0.1, 0.3])
     sides = rng.choice(["lrtb", "lrtb", "lrtb", "tb", "b", "lr", ""])
     apart = rng.choice([0.0, 0.0, 0.5]) * size
@@ -62,7 +63,7 @@ def boxes(rng: random.Random, source: PageSource) -> LinePage:
                     break
 
     most, whole = rng.choice([2, 2, 3, 4, 6]), rng.choice([0, 0.1, 0.3, 0.6])
-    alike = rng.uniform(2.6, 4.8) * size
+    alike = rng.uniform(2.6, 4.8) * max(1.0, 0.8 * answer) * size
     for _ in range(rng.randint(3, 16)):
         if rng.random() < 0.06:  # what the boxes below are about
             block, y = block + 1, y + 1.6 * size
@@ -142,9 +143,8 @@ def screen(rng: random.Random, source: PageSource) -> LinePage:
         y += rng.uniform(1.5, 3.0) * size
     if right < x1:
         names(right + 1.5 * size, x1, top, foot)
-    for bar in (
-        range(1 + barred) if barred or rng.random() < 0.6 else ()
-    ):  # buttons; below them how things stand
+    # Buttons; below them how things stand.
+    for bar in range(1 + barred) if barred or rng.random() < 0.6 else ():
         x, block = rng.choice([x0, rng.uniform(0.4, 0.8) * width]) if not bar else size, next_block(lines)
         base = height - (size if bar or not barred else rng.uniform(3.2, 4.0) * size)
         rules += frame((0.0, base - 1.3 * size, width, base - 1.3 * size), "t") if bar and lined else []

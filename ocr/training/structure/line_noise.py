@@ -34,7 +34,8 @@ _FUSING, _FUSED, _FUSED_GAP = 0.15, 0.25, 3.0
 _ASKEW, _ANGLE_DEG = 0.4, 0.3  # share of pages, and how much
 # Shares of pages on which no rule is seen, or rules are torn and lost, and of these rules at most; how long a rule is
 # at least, as a share of the page's mean side; how many are seen where none is, and on which share of pages.
-_UNRULED, _WORN, _WORN_SHARE, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.4, 0.3, 0.046, 4, 0.12
+_UNRULED, _WORN, _WORN_SHARES, _LONG, _FALSE, _FALSE_SHARE = 0.15, 0.45, (0.3, 0.3, 0.9), 0.046, 4, 0.12
+_BITTEN = 0.3  # of a piece of a torn rule at either end, at most
 _SHORT = 0.15  # share of pages some of whose figures lose their ends, as the cents of a faint receipt
 _EVEN, _LARGER = 0.3, 1.15  # share of pages whose headings are hardly larger than text, and how much at most
 
@@ -89,7 +90,8 @@ def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
     if rng.random() < _UNRULED:
         return
     width, height = page.width_pt, page.height_pt
-    least, worn = _LONG * (width + height) / 2, rng.random() * _WORN_SHARE if rng.random() < _WORN else 0.0
+    least = _LONG * (width + height) / 2
+    worn = rng.random() * rng.choice(_WORN_SHARES) * (rng.random() < _WORN)
     rules = list(page.rules)
     for _ in range(rng.randint(1, _FALSE) if rng.random() < _FALSE_SHARE else 0):
         x, y, length = rng.random() * width, rng.random() * height, least * math.exp(rng.uniform(0, 2.5))
@@ -98,8 +100,10 @@ def _seen(rng: random.Random, page: LinePage, slope: float) -> Iterator[Box]:
     for x0, y0, x1, y1 in rules:
         if rng.random() < worn:
             continue
-        count = rng.choice([1, 1, 2, 4]) if rng.random() < worn else 0
-        for a, b in pairwise([0.0, *sorted(rng.random() for _ in range(count)), 1.0]):
+        count = rng.choice([1, 1, 2, 4, 8]) if rng.random() < worn else 0
+        for near, far in pairwise([0.0, *sorted(rng.random() for _ in range(count)), 1.0]):
+            bite = _BITTEN * (far - near) * (count > 0)
+            a, b = near + bite * rng.random(), far - bite * rng.random()
             left, right = (x0 + share * (x1 - x0) + rng.gauss(0, 0.3) for share in (a, b))
             top, foot = (y0 + share * (y1 - y0) + rng.gauss(0, 0.3) for share in (a, b))
             if max(right - left, foot - top) < least:

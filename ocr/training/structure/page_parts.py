@@ -33,10 +33,8 @@ def part(rng: random.Random, source: PageSource, width_pt: float, size_pt: float
         mark, at = rng.choice(["", "", "•", "–", "▪", "{}.", "({})"]), rng.uniform(0.8, 3.5) * size_pt
         y, role, most = 0.0, ROLES.index("list item" if mark else "text"), rng.choice([4, 20]) if mark else 3
         for row in range(rng.randint(3, 14)):
-            text, place = (
-                source.text.phrase(rng, category, rng.randint(1, most)),
-                Place(row * bool(mark), role),
-            )
+            text = source.text.phrase(rng, category, rng.randint(1, most))
+            place = Place(row * bool(mark), role)
             x = put_line(lines, mark.format(row + 1), (0.0, width_pt, y), size_pt, place) if mark else 0.0
             for part in wrapped(text, (width_pt - at) / size_pt) if mark else [text]:
                 put_line(lines, part, (max(x, at), width_pt, y), size_pt, place)

@@ -15,7 +15,8 @@ _GOES_ON = "<"  # a cell of the one before it
 _SUNK = (0.0, 0.0, 0.5, 1.0)  # how far cells of fewer lines than their row stand from its top to its foot
 # Of tables as browsers print them.
 _STYLES = listed("table_styles.yaml")
-_HEADED = frozenset({"told", "told twice", "named", "single"})
+_HEADED = frozenset({"told", "told twice", "named", "single", "options", "explained"})
+_GROUPED = frozenset({"declared", "members"})  # whose rows have names above them that are rows
 _FIGURES = range(-9, 1)  # kinds of columns: whole numbers of so many digits, others
 
 
@@ -159,8 +160,8 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
             words = len(lines[-1].words)
             lines[-1:] = cut(lines[-1], range(rng.randint(1, words), words)[:1])[:1]
             y += rng.uniform(0.0, 1.2)
-        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice([*[""] * 5, *_STYLES])
-        if rng.random() < 0.5 if style else rng.random() < 0.1:
+        count, block, style = rng.choice([2, 2, 2, 3, 3, 4, 5]), block + 1, rng.choice([*[""] * 6, *_STYLES])
+        if rng.random() < (0.1 if not style or style in _GROUPED else 0.5):
             y += 1.0
             name, scale = Place(block, ROLES.index("heading 2")), rng.choice([1, 1.2, 1.6])
             put(phrase(3), left, left + wide, name, scale)
@@ -170,35 +171,43 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         kinds = _kinds(rng, style, phrase) or [
             rng.choice([1, 2, 3, 6, 14]) if rng.random() < 0.8 else 0 for _ in range(count)
         ]
-        few = rng.random() < 0.35
-        rows = [
-            [_cell(rng, phrase, kind) for kind in kinds]
-            for _ in range(rng.randint(*((2, 4) if few else (3, 18))))
-        ]
+        length = rng.randint(2, 4) if rng.random() < 0.35 or style == "keyed" else rng.randint(3, 18)
+        rows = [[_cell(rng, phrase, kind) for kind in kinds] for _ in range(length)]
         count, heads = len(kinds), int(rng.random() < (0.1 if style and style not in _HEADED else 0.5))
         if heads:
-            rows[0] = [phrase(2) for _ in kinds]
-        if style == "declared" and (
-            told := rng.choice([0.0, 0.3, 0.9, 1.0])
-        ):  # what each means, below its name
+            rows[0] = [phrase(rng.choice([2, 2, 4])) for _ in kinds]
+            rows[0] = [text.upper() for text in rows[0]] if rng.random() < 0.2 else rows[0]
+        # What each means, below its name.
+        if style == "declared" and (told := rng.choice([0.0, 0.3, 0.9, 1.0])):
             rows = [own for row in rows for own in (row, ["", phrase(12)])[: 1 + (rng.random() < told)]]
+        if style in _GROUPED and rng.random() < 0.8:  # names of groups, no headings
+            found = [n for n, row in enumerate(rows) if row[0] and n > heads]
+            for at in sorted({heads, *rng.sample(found, min(len(found), rng.choice([0, 0, 1, 3])))})[::-1]:
+                rows.insert(at, [phrase(4), *[_GOES_ON] * (len(kinds) - 1)])
         if not style and rng.random() < 0.15:  # of a spreadsheet, with the names of its columns and rows
             rows = [["", *"ABCDEF"[:count]], *([f"{n}", *row] for n, row in enumerate(rows, 1))]
             kinds, count, heads = [0, *kinds], count + 1, heads + 1
         most, sided = rng.uniform(0.3, 0.8) * wide, rng.choice(["lllr", "lllr", "lllr", "c"])
-        widths = [min(most, max(width_of(row[n]) for row in rows)) for n in range(count)]
-        heads += 0 if style else _over_columns(rng, rows, phrase, heads)
-        gap, plain = rng.uniform(0.3, rng.choice([1.8, 1.8, 8.0])), rng.random() < 0.5
-        pitch = leading * (1.0 if plain else rng.uniform(1.0, rng.choice([1.6, 1.6, 3.2])))
+        shown = [row for row in rows if row[1] != _GOES_ON]
+        if heads and rng.random() < 0.3:  # heads go on below in narrow columns
+            shown[0] = [max(text.split(), key=len, default="") for text in shown[0]]
+        widths = [min(most, max(width_of(row[n]) for row in shown)) for n in range(count)]
+        heads += 0 if style in _GROUPED else _over_columns(rng, rows, phrase, heads)
+        gap, sunk = rng.uniform(0.3, rng.choice([1.8, 1.8, 8.0])), rng.choice(_SUNK)
+        plain = rng.random() < 0.5 and not sunk  # rows whose cells are sunk show where they end
+        pitch = leading * (1.0 if plain else rng.uniform(1.2 if sunk else 1.0, rng.choice([1.6, 1.6, 3.2])))
         if (free := wide - sum(widths) - count * gap) > 0 and rng.random() < 0.3:  # as wide as the page
             widths = [own + free * own / sum(widths) for own in widths]
+        longest = widths.index(max(widths))  # makes room where a table is wider than the page
+        widths[longest] = min(widths[longest], max(12.0, widths[longest] + free))
         sides = [
             rng.choice(sided) if sided == "c" or n == 0 or kinds[n] in _FIGURES else "l" for n in range(count)
         ]
         sides[0] = rng.choice("rrl") if style == "declared" else sides[0]
         ruled = rng.choice(["", "", "", "rows", "grid", "head", "frame"])
         edges = [left + sum(widths[:n]) + (n - 0.5) * gap for n in range(count + 1)]
-        x0, x1, start, sunk = edges[0], edges[-1], y - 0.9, rng.choice(_SUNK)
+        x0, x1, start = edges[0], edges[-1], y - 0.9
+        larger = rng.choice([1, 1, 1.15, 1.4]) if style in _GROUPED else 1.0  # names of groups
         goes_below = rng.choice([0.0, 0.3, 0.8]) if "booked" in style or rng.random() < 0.2 else 0.0
         # Heads on a band, whose edges are no rules; rows of other heights; paragraphs in a cell; names further in.
         banded, loose, broken, inward = (
@@ -218,8 +227,9 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
                 deep = 0.0 if column or number < heads else inward * rng.choice([0.0, 0.3, 0.6])
                 for part in wrapped(text, min(room, least)) if text != _GOES_ON else ():
                     free = max(0.0, room - width_of(part))
-                    side = "c" if number < heads else sides[column]
-                    put(part, x + free * {"l": deep, "c": 0.5, "r": 1.0}[side], left + 3 * wide, place)
+                    side, scale = ("l", larger) if last > column else (sides[column], 1.0)
+                    begin = x + free * {"l": deep, "c": 0.5, "r": 1.0}["c" if number < heads else side]
+                    put(part, begin, left + 3 * wide, place, scale)
                     end, y = max(end, y), y + leading * (1.6 if rng.random() < 0.3 * broken else 1.0)
                 x += widths[column] + gap
             _lower(lines, begun, sunk)

@@ -17,9 +17,9 @@ from ocr.training.pages.page_truth import Sheet, UnreadableError, clean, layer_l
 
 # Roles of all that a maker writes, unless a tag says otherwise; makers that are not named here write text.
 _MAKERS = {
-    "contents": "contents", "code": "code", "shell": "code", "slip": "form", "form": "form", "display": "formula",
+    "contents": "contents", "code": "code", "shell": "code", "slip": "form", "form": "form", "keyed": "form",
     "header": "page header", "footer": "page footer", "footnotes": "footnote", "margin_note": "margin note",
-    "large_print": "title", "table": "text", "title": "text",
+    "display": "formula", "large_print": "title", "table": "text", "title": "text",
 }  # fmt: skip
 _WHOLE = frozenset(
     {"contents", "code", "shell", "slip", "form", "display", "header", "footer", "margin_note"}
@@ -151,8 +151,6 @@ class _Markup(HTMLParser):
                 break
         if tag == "table":
             self._grid = None
-        if tag == "li":  # what follows an inner list
-            self._place = replace(self._place)
 
     def handle_data(self, data: str) -> None:
         for mark in data:

@@ -99,13 +99,17 @@ def labels(rng: random.Random) -> _Sheet:
 
 
 def languages(rng: random.Random) -> _Sheet:
-    """Returns one beside the other: paragraphs that are level pair by pair, else all of one first."""
+    """Returns one beside the other: paragraphs that are level pair by pair, else all of one first.
+
+    These are of other lengths, as level ones would show nothing but pairs.
+    """
     sheet, gap, size, parts = _Sheet(), rng.choice([15, 25, 40]), rng.choice([9, 10, 11]), rng.randint(2, 5)
     sheet.put(40, 60, "House rules / Hausordnung", 16, True)
     is_level, rows, ends = rng.random() < 0.5, [text.split(". ") for text in _LANGUAGES], [100.0, 100.0]
     order = [(part, side) for part in range(parts) for side in range(2)]
     for part, side in order if is_level else sorted(order, key=lambda pair: pair[1]):
-        sheet.block, text = sheet.block + 1, ". ".join(rows[side][part:] + rows[side][:part])
+        told = (rows[side][part:] + rows[side][:part])[: None if is_level or side else 3]
+        sheet.block, text = sheet.block + 1, ". ".join(told)
         y = max(ends) if is_level and not side else ends[side]
         ends = [y, y] if is_level and not side else ends
         ends[side] = sheet.wrapped(40 + side * (515 + gap) / 2, y, text, size, (515 - gap) / 2) + size

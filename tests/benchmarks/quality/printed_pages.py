@@ -65,7 +65,7 @@ def _is_usable(table: str) -> bool:
         and 2 <= rows <= 40
         and len(texts) > rows
         and sum(map(bool, texts)) > 0.5 * len(texts)
-        and max(map(len, texts)) < 400
+        and max(map(len, texts)) < 800  # eight lines of a description
     )
 
 

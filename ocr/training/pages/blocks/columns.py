@@ -103,14 +103,13 @@ def _ranges(w: Writer) -> Cell:
     return lambda _: f"{(low := w.rng.choice([0, 0, 1, -1]))}{joint}{low + w.number(4)}"
 
 
-def _characters(w: Writer) -> Cell:
+def _characters(w: Writer, shown: Callable[[str], str] = html.escape) -> Cell:
     start = w.rng.randrange(len(_LETTERS))
-    return lambda n: html.escape(_LETTERS[(start + n) % len(_LETTERS)])
+    return lambda n: shown(_LETTERS[(start + n) % len(_LETTERS)])
 
 
 def _character_names(w: Writer) -> Cell:
-    start = w.rng.randrange(len(_LETTERS))
-    return lambda n: unicodedata.name(_LETTERS[(start + n) % len(_LETTERS)])
+    return _characters(w, unicodedata.name)
 
 
 KINDS = (

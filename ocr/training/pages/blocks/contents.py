@@ -103,11 +103,8 @@ def index(w: Writer) -> str:
     """Returns entries of an alphabetical index, perhaps below a letter: all of one form, hanging or indented."""
     rng = w.rng
     names = alike(rng, 12) if w.chance(0.4) else []
-    most, digits, leader = (
-        rng.choice([1, 2, 5, 12, 30]),
-        rng.choice([3, 3, 4]),
-        rng.choice(LISTS["index leaders"]),
-    )
+    most, digits = rng.choice([1, 2, 5, 12, 30]), rng.choice([3, 3, 4])
+    leader = rng.choice(LISTS["index leaders"])
     face = rng.choice(["code", "span", "i"]) if names else "span"
     indent = min(rng.choice([1.0, 2.0, 4.0]), 0.3 * w.width_pt / w.size_pt)
     align = rng.choice(["justify", "left"]) if most > 5 else "left"
