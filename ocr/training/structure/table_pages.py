@@ -211,7 +211,7 @@ def tight(rng: random.Random, source: PageSource) -> LinePage:
         goes_below = rng.choice([0.0, 0.3, 0.8]) if "booked" in style or rng.random() < 0.2 else 0.0
         # Heads on a band, whose edges are no rules; rows of other heights; paragraphs in a cell; names further in.
         banded, loose, broken, inward = (
-            rng.random() * (rng.random() < share) for share in (0.3, 0.2, 0.15, 0.15)
+            rng.random() * (rng.random() < share) for share in (0.3, 0.2, 0.15 * (not sunk), 0.15)
         )
         apart, end_of_rule = rng.choice([0.0, 0.0, 0.2]) * gap, rng.choice([x1, x1, left + wide])
         for number, row in enumerate(rows):
