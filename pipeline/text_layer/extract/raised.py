@@ -37,13 +37,12 @@ def raised(spans: Sequence[Span]) -> list[Span]:
 
 
 def _is_raised(spans: Sequence[Span], at: int, up: set[int]) -> bool:
-    span = spans[at]
-    if at and _is_above(span, spans[at - 1], span.line.x0 - spans[at - 1].line.x1, _BEFORE):
-        return True
-    if at and at - 1 in up and _is_level(span, spans[at - 1]):  # 1, 2
-        return True
-    after = at + 1
-    return after < len(spans) and _is_above(span, spans[after], spans[after].line.x0 - span.line.x1, _AFTER)
+    span, before, after = spans[at], spans[max(0, at - 1) : at], spans[at + 1 : at + 2]
+    return (
+        any(_is_above(span, it, span.line.x0 - it.line.x1, _BEFORE) for it in before)
+        or (at - 1 in up and _is_level(span, spans[at - 1]))  # 1, 2
+        or any(_is_above(span, it, it.line.x0 - span.line.x1, _AFTER) for it in after)
+    )
 
 
 def _is_above(span: Span, beside: Span, gap: float, near: tuple[float, float]) -> bool:
@@ -88,8 +87,7 @@ def _words_of(spans: Sequence[Span], initial: Span) -> Iterator[int]:
     if initial.is_turned or not _INITIAL.fullmatch(text) or not text[-1].isupper():
         return
     near = [(span.line.x0, place) for place, span in enumerate(spans) if _begins_beside(initial, span)]
-    if near:
-        yield min(near)[1]
+    yield from (place for _, place in sorted(near)[:1])
 
 
 def _begins_beside(initial: Span, span: Span) -> bool:

@@ -9,7 +9,7 @@ import logging
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, pairwise
@@ -67,10 +67,8 @@ def touch(box: Box, other: Box) -> bool:
 
 def clean(text: str) -> str:
     """Returns text in NFC with ligatures resolved, spaces and hyphens simplified, and only printable characters."""
-    ligatures = "".join(
-        unicodedata.normalize("NFKC", letter) if "\ufb00" <= letter <= "\ufb06" else letter for letter in text
-    )
-    plain = unicodedata.normalize("NFC", ligatures).translate(_REPLACED)
+    resolved = re.sub("[\ufb00-\ufb06]", lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    plain = unicodedata.normalize("NFC", resolved).translate(_REPLACED)
     return "".join(letter for letter in plain if letter.isprintable())
 
 
@@ -150,14 +148,13 @@ class Span:
 
 def parted_by(marks: str, spans: Iterable[Span]) -> list[list[Span]]:
     """Returns the spans in runs without one of these marks between: printed lines, or the cells of these too."""
-    runs: list[list[Span]] = []
-    parting = set(marks)
-    for span in spans:
-        if runs and between(runs[-1][-1].line, span.line)[:1] not in parting:
-            runs[-1].append(span)
-        else:
-            runs.append([span])
-    return runs
+    return runs(list(spans), lambda a, b: between(a.line, b.line)[:1] in set(marks))
+
+
+def runs(items: list[Any], are_apart: Callable[[Any, Any], bool]) -> list[list[Any]]:
+    """Returns items in runs between two that are apart."""
+    ends = [n for n, (a, b) in enumerate(pairwise(items), 1) if are_apart(a, b)]
+    return [items[start:end] for start, end in pairwise([0, *ends, len(items)]) if end]
 
 
 def read_spans(display: Any) -> tuple[Span, ...]:

@@ -19,11 +19,11 @@ from ocr.line_reader.found_lines import LineWord, ReadLine, TextLine
 from ocr.line_reader.page_text import arranged
 from ocr.paragraphs.line_tables import Rule, Table
 from pipeline.text_layer.extract.ruled_tables import drawings_of, drawn_rules, find_tables
-from pipeline.text_layer.extract.spans import Span, as_text, parted_by
+from pipeline.text_layer.extract.spans import Span, as_text, parted_by, runs
 from pipeline.text_layer.extract.transcript import words_of
 
-# So many pieces of lines, and such a share of the page's, or one with so much of the page before and behind it, come
-# behind others at their right or below them. Figures and formulas, of fewer letters, are drawn in any order.
+# So many pieces of lines, and such a share of the page's, or one with so much of the page before it, and behind it or
+# others in its column below, come behind others at their right or below. Formulas, of fewer letters, have any order.
 _FEWEST, _SHARE, _LETTERS, _PARTED, _MOST = 3, 0.05, 3, 0.3, 5000  # of maps there are more pieces
 # In type sizes: how far apart baselines of one line are at most, and of pieces that are joined; white between words.
 _SAME_LINE, _LEVEL, _SPACE = 0.5, 0.1, 0.6
@@ -38,9 +38,16 @@ def is_scattered(spans: Sequence[Span]) -> bool:
         return False
     pieces = parted_by("\n\t", [span for span in spans if sum(map(str.isalpha, span.line.text)) >= _LETTERS])
     ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
-    back = [end for end, (a, b) in zip(ends, pairwise(pieces), strict=False) if _goes_back(a[-1], b[0])]
-    parted = any(min(end, ends[-1] - end) > _PARTED * ends[-1] for end in back)
+    back = [n for n, (a, b) in enumerate(pairwise(pieces), 1) if _goes_back(a[-1], b[0])]
+    late = [n for n in back if ends[n - 1] > _PARTED * ends[-1]]
+    parted = any(ends[n - 1] < (1 - _PARTED) * ends[-1] or _is_amid(pieces[n], pieces[:n]) for n in late)
     return len(pieces) < _MOST and (parted or len(back) >= max(_FEWEST, _SHARE * len(pieces)))
+
+
+def _is_amid(piece: Sequence[Span], earlier: Iterable[Sequence[Span]]) -> bool:
+    """Returns whether words were drawn behind others that stand below them in their column, as bands with text are."""
+    x0, x1, low = piece[0].line.x0, piece[-1].line.x1, piece[0].line.base + piece[0].line.size
+    return any(it[0].line.base > low and it[0].line.x0 < x1 and it[-1].line.x1 > x0 for it in earlier)
 
 
 def _goes_back(before: Span, after: Span) -> bool:
@@ -109,9 +116,7 @@ def _line(piece: Sequence[Span], size_px: tuple[int, int]) -> ReadLine | None:
 def _joined(pieces: Iterable[list[Span]]) -> Iterator[list[Span]]:
     """Yields pieces of lines, those that go on with each other as one, whichever was drawn first."""
     by_height = sorted(pieces, key=lambda piece: piece[0].line.base)
-    lower = [b[0].line.base - a[0].line.base > _LEVEL * b[0].line.size for a, b in pairwise(by_height)]
-    for start, end in pairwise([0, *(n for n, is_next in enumerate(lower, 1) if is_next), len(by_height)]):
-        row = sorted(by_height[start:end], key=lambda piece: piece[0].line.x0)
-        apart = [abs(b[0].line.x0 - a[-1].line.x1) > _SPACE * b[0].line.size for a, b in pairwise(row)]
-        for first, last in pairwise([0, *(n for n, is_next in enumerate(apart, 1) if is_next), len(row)]):
-            yield [span for piece in row[first:last] for span in piece]
+    for row in runs(by_height, lambda a, b: b[0].line.base - a[0].line.base > _LEVEL * b[0].line.size):
+        across = sorted(row, key=lambda piece: piece[0].line.x0)
+        for own in runs(across, lambda a, b: abs(b[0].line.x0 - a[-1].line.x1) > _SPACE * b[0].line.size):
+            yield [span for piece in own for span in piece]

@@ -116,6 +116,23 @@ def test_words_drawn_one_by_one_in_any_order_make_lines() -> None:
     assert layer_of(drawn(words)).text.split() == PROSE[:30].split() * 6
 
 
+@pytest.mark.parametrize("texts", [("What was found", "What it costs"), ("Note: it is closed",)])
+def test_bands_drawn_last_stand_where_they_are_seen(texts: Sequence[str]) -> None:
+    """One jump back is enough: from the page's foot to a band or box with text in a gap of the column."""
+
+    def draw(page: Any) -> None:
+        for top in (80, 200, 320):
+            page.insert_textbox((50, top, 450, top + 80), PROSE, fontsize=10)
+        page.insert_text((50, 680), "Harbour Office, 12 Mill Lane", fontsize=8)
+        for number, text in enumerate(texts):
+            page.draw_rect((40, 165 + 120 * number, 460, 190 + 120 * number), color=None, fill=(0, 0.2, 0.6))
+            page.insert_text((50, 182 + 120 * number), text, fontsize=11, color=(1, 1, 1))
+
+    layer = layer_of(draw)
+    expected = [*(f"{PROSE}{text}" for text in (*texts, "", "")[:3]), "Harbour Office, 12 Mill Lane"]
+    assert layer.text.split() == " ".join(expected).split()
+
+
 def test_what_is_set_in_order_stays_as_it_was_drawn() -> None:
     def scattered(draw: Any) -> bool:
         with pymupdf.open() as made:
