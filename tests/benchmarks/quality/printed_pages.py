@@ -77,7 +77,10 @@ def truth_of(part: str) -> str:
         if kind == "table":
             first = re.split(r"</tr>", text, maxsplit=1, flags=re.I)[0].lower()
             inner = _CELL.sub("", re.sub(r"^<table[^>]*>|</table>$", "", text, flags=re.I))
-            made += f"<!--table--><table{'' if '<th' in first else ' class=headless'}>{inner}</table>"
+            kinds = re.findall(r"<(thead|th|td)\b", first)
+            # Most of the first row, as lists of names and values have a head in each.
+            headed = "thead" in kinds or kinds.count("th") > kinds.count("td")
+            made += f"<!--table--><table{'' if headed else ' class=headless'}>{inner}</table>"
         elif kind == "pre":
             made += f"<!--code-->{_TAG.sub('', text)}"
         else:

@@ -35,6 +35,13 @@ def test_the_truth_of_a_table_is_its_cells() -> None:
     assert "<table class=headless>" in truth_of(_TABLE.replace("th>", "td>"))
 
 
+def test_a_row_of_a_name_and_its_value_is_no_head() -> None:
+    rows = "<tr><th>Name</th><td>a</td></tr><tr><th>Place</th><td>b</td></tr>"
+    assert "<table class=headless><tr><th>" in truth_of(f"<table>{rows}</table>")
+    assert "<table><tr>" in truth_of(f"<table><tr><td></td><th>A</th><th>B</th></tr>{rows}</table>")
+    assert "<table><tr>" in truth_of(f"<table><thead>{rows.replace('th>', 'td>')}</thead></table>")
+
+
 def test_rows_that_lead_to_other_pages_are_not_taught() -> None:
     def page(*texts: str) -> LinePage:
         own = {"x0": 1.0, "x1": 2.04, "base": 9.0, "size": 8.0, "words": ((1.0, 2.04),), "order": 0}
