@@ -1,7 +1,7 @@
 """Tells a line's raised figures from those on its baseline: 10⁸ is not 108, nor 1843¹ a year. Numpy only.
 
 The network reads a raised figure as one on the line. It is raised where its ink is small and ends above the baseline,
-and what is near it stands there. A box with a tick or a cross it reads as an empty one, which its ink tells too.
+and what is near it stands there. A box it reads as an empty one, X] or, ahead of words, nothing: its ink tells, too.
 """
 
 import math
@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from ocr.imaging.profiles import is_framed
+from ocr.imaging.profiles import Mask, is_framed
 from ocr.line_reader.found_lines import Floats
 from ocr.line_reader.line_words import Letter
 
@@ -21,7 +21,7 @@ _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻
 _FIGURES, _SIGNS, _OVERHANGS = frozenset("0123456789"), frozenset("+-−–"), "7"
 # A figure after these is no mark; one before those is a fraction's. A 7 on the line is high at its left.
 _APART, _FRACTION = frozenset("([/⁄"), frozenset("/⁄")
-_SURE = 0.35  # what is read with less may be no figure
+_SURE, _SURELY = 0.35, 0.9  # what is read with less may be no figure; of a box that its ink tells
 _INK = 0.4
 # In type sizes above the baseline, where ink is looked for: a figure with some below _FOOT is not raised, nor is a sign
 # below _SIGN. What stands on the baseline has some below _STANDS.
@@ -29,11 +29,10 @@ _TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
 # In type sizes: how high and how wide a raised figure is, also one that touches what is beside it. A quotation mark is
 # lower, the upper half of a figure wider.
 _HEIGHTS, _WIDTHS, _TOUCHING = (0.29, 0.56), (0.06, 0.39), 0.2
-_LAG = 0.1  # in type sizes: how far behind the end of its ink a letter is read
+_LAG, _NEAR = 0.1, 1.3  # in type sizes: from the end of its ink to a letter's place; to a figure's neighbour
 _EDGE_PX = 2  # so many columns of what is high may show the rounded edge of the ink beside it
-# What a box is read as; its least width in type sizes; the share of its core from which on it is ticked.
-_BOX, _LEAST_BOX, _FILLED = re.compile(r"\[?□|\[(?:E?l|])"), 0.45, 0.1
-_NEAR = 1.3  # in type sizes: how far from it something stands on the baseline
+# What a box is read as; its sides in type sizes, which those that are not read are apart; of a core that is ticked.
+_BOX, _BOX_SIDES, _FILLED, _RULE = re.compile(r"\[?□|\[(?:E?l|])|\[?[xX]\]"), (0.45, 1.5), 0.1, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,39 +54,45 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
 
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
     """
+    size = image.shape[0] / (above + below)
+    letters = [*_unread_box(image, letters, size), *letters]
     groups = list(filter(None, _figures(letters)))
     boxes = [range(*found.span()) for found in _BOX.finditer("".join(letter.text for letter in letters))]
     if not groups and not boxes:
-        return list(letters)
-    size = image.shape[0] / (above + below)
+        return letters
     stretches = list(_stretches(image, size, above))
     owned = _owned(stretches, letters, size)
     up = {at for figures in groups for at in _raised_of(figures, letters, owned, stretches, size)}
-    up |= {
-        at - 1
-        for at in up
-        if at > 1
-        and letters[at - 1].text in _SIGNS
-        and not letters[at - 2].text.isspace()
-        and owned[at - 1]
-        and all(stretch.foot > _SIGN for stretch in owned[at - 1])
-    }
+    signs = (at - 1 for at in up if at > 1 and letters[at - 1].text in _SIGNS and owned[at - 1])
+    raised = (at for at in signs if all(stretch.foot > _SIGN for stretch in owned[at]))
+    up |= {at for at in raised if not letters[at - 1].text.isspace()}
     shown = {at: letters[at].text.translate(_RAISED) for at in up}
     for box in boxes:
-        if mark := _mark_of(image, [stretch for at in box for stretch in owned[at]], size):
+        own = [stretch for at in box for stretch in owned[at]]
+        if own and (mark := _mark_of(image > _INK, own[0].start, own[-1].end, size)):
             shown |= {**dict.fromkeys(box, ""), box[0]: mark}
     return [replace(letter, text=shown[at]) if at in shown else letter for at, letter in enumerate(letters)]
 
 
-def _mark_of(image: Floats, owned: Sequence[_Stretch], size: float) -> str:
-    """Returns the character for a box whose ink this is, by whether there is some in its middle; "" for none."""
-    left, right = (owned[0].start, owned[-1].end) if owned else (0, 0)
-    rows = np.flatnonzero((image[:, left:right] > _INK).any(1))
-    if right - left < _LEAST_BOX * size or not rows.size:
-        return ""
-    ink = image[rows[0] : rows[-1] + 1, left:right] > _INK
+def _unread_box(image: Floats, letters: Sequence[Letter], size: float) -> Iterator[Letter]:
+    """Yields the character for a box that begins the line, and a space, where nothing was read so far."""
+    begin, least = letters[0].x if letters else math.inf, _BOX_SIDES[0] * size
+    inked = image > _INK
+    beside = (inked & (inked.mean(1, keepdims=True) < _RULE)).any(0)
+    ends = np.flatnonzero(np.diff(beside, prepend=0, append=0)).reshape(-1, 2).tolist()
+    left, right = next(((start, end) for start, end in ends if start and end - start >= least), (0, 0))
+    if right + least < begin and (mark := _mark_of(inked, left, right, size)):
+        yield from (Letter(mark, right, _SURELY), *([Letter(" ", right + least / 2, 1.0)] if letters else ()))
+
+
+def _mark_of(inked: Mask, left: int, right: int, size: float) -> str:
+    """Returns the character for a box in these columns, by whether there is ink in its middle; "" for none."""
+    rows = np.flatnonzero(inked[:, left:right].any(1) & (inked.mean(1) < _RULE))
+    ink = inked[rows[0] : rows[-1] + 1, left:right] if rows.size else inked[:0]
+    least, most = (side * size for side in _BOX_SIDES)
+    is_box = least <= min(ink.shape) <= max(ink.shape) <= most and is_framed(ink, _EDGE_PX)
     core = ink[len(ink) // 3 : -(len(ink) // 3) or None, (right - left) // 3 : -((right - left) // 3)]
-    return "" if not is_framed(ink, _EDGE_PX) else "☒" if core.mean() > _FILLED else "□"
+    return "" if not is_box or core.mean() > _RULE else "☒" if core.mean() > _FILLED else "□"
 
 
 def _figures(letters: Sequence[Letter]) -> Iterator[range]:

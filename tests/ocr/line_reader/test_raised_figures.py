@@ -88,7 +88,7 @@ def test_a_year_before_a_mark_is_found() -> None:
     assert "1689\u200b²" in (search_lines(text) or "")
 
 
-@pytest.mark.parametrize("read_as", ["□", "[]", "[l", "[El", "[□"])
+@pytest.mark.parametrize("read_as", ["□", "[]", "[l", "[El", "[□", "X]", "[x]"])
 def test_a_box_with_a_cross_or_a_tick_is_no_empty_one(read_as: str) -> None:
     def box(*marks: Sequence[tuple[int, int]]) -> str:
         drawn = Image.new("L", (120, 40))
@@ -114,3 +114,23 @@ def test_brackets_and_frames_that_are_no_boxes_stay_what_they_were_read_as() -> 
     blank[8:30, [16, 17, 37, 38]] = 1.0
     blank[8:10, 16:20] = blank[28:30, 16:20] = blank[8:10, 35:38] = blank[28:30, 35:38] = 1.0
     assert "".join(letter.text for letter in with_raised(blank, letters, above=0.98, below=0.32)) == "[]"
+
+
+@pytest.mark.parametrize("words", ["", "Yes"])
+def test_a_box_that_begins_a_line_and_was_not_read_is_one(words: str) -> None:
+    """Alone in a cell, whose rules run above and below it, or ahead of words; rules, dashes and bars are none."""
+
+    def marked(*boxes: Sequence[int], width: int = 2) -> str:
+        drawn = Image.new("L", (160, 40))
+        pen = ImageDraw.Draw(drawn)
+        pen.line((0, 1, 160, 1), fill=255)
+        for box in boxes:
+            pen.rectangle(box, outline=255, width=width)
+        image = np.asarray(drawn, np.float32) / 255
+        letters = [Letter(text=text, x=80.0 + 20 * at, chance=0.9) for at, text in enumerate(words)]
+        return "".join(letter.text for letter in with_raised(image, letters, above=0.98, below=0.32))
+
+    assert marked((16, 8, 38, 30)) == f"□ {words}".strip()
+    for other in ((0, 8, 22, 30), (16, 18, 38, 20), (8, 8, 66, 30)):
+        assert marked(other) == words
+    assert marked((16, 8, 38, 30), width=20) == words
