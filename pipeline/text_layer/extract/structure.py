@@ -40,7 +40,8 @@ def is_scattered(spans: Sequence[Span]) -> bool:
     ends = [*accumulate(sum(len(span.glyphs) for span in piece) for piece in pieces)]
     back = [n for n, (a, b) in enumerate(pairwise(pieces), 1) if _goes_back(a[-1], b[0])]
     late = [n for n in back if ends[n - 1] > _PARTED * ends[-1]]
-    parted = any(ends[n - 1] < (1 - _PARTED) * ends[-1] or _is_amid(pieces[n], pieces[:n]) for n in late)
+    others = [] if late and _has_amounts(spans) else pieces  # rows of sums would be torn
+    parted = any(ends[n - 1] < (1 - _PARTED) * ends[-1] or _is_amid(pieces[n], others[:n]) for n in late)
     return len(pieces) < _MOST and (parted or len(back) >= max(_FEWEST, _SHARE * len(pieces)))
 
 
@@ -52,11 +53,9 @@ def _is_amid(piece: Sequence[Span], earlier: Iterable[Sequence[Span]]) -> bool:
 
 def _goes_back(before: Span, after: Span) -> bool:
     """Returns whether words follow others at their right in the same line, or below in the same column."""
-    near = _SAME_LINE * max(before.line.size, after.line.size)
-    drop = after.line.base - before.line.base
-    if abs(drop) < near:
-        return after.line.x1 < before.line.x0 + near
-    return drop < 0 and after.line.x0 < before.line.x1 - near
+    a, b = before.line, after.line
+    near, drop = _SAME_LINE * max(a.size, b.size), b.base - a.base
+    return b.x1 < a.x0 + near if abs(drop) < near else drop < 0 and b.x0 < a.x1 - near
 
 
 def structured(page: Any, spans: Sequence[Span]) -> tuple[Sequence[Span], list[Table]]:

@@ -146,6 +146,7 @@ def test_what_is_set_in_order_stays_as_it_was_drawn() -> None:
 
     assert not scattered(columns)
     assert not scattered(drawn([*HEAD, *ITEMS, *FOOT]))
+    assert not scattered(drawn([*HEAD[1:], *ITEMS, *FOOT, HEAD[0]]))  # whose rows are in order
     assert scattered(drawn(in_disorder(1)))
 
     def turned(page: Any) -> None:
