@@ -10,6 +10,7 @@ import numpy as np
 from ocr.imaging.measures import ASCENT, DESCENT
 from ocr.imaging.profiles import Mask, runs
 from ocr.line_reader.found_lines import Floats
+from ocr.paragraphs.text_lines import Span
 
 _INK = 0.35  # of the darkest: a column with as much has some
 # In the image's heights: how far a letter's ink may reach from where it was read.
@@ -57,7 +58,7 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     for (before, after), space in zip(pairwise(words), spaces, strict=True):
         near = slice(*(bisect_right(begins, x) for x in (starts[-1], after[0].x)))
         ended = before[-1].x - _LAG * size
-        left, right = _white(zip(begins[near], stops[near], strict=True), ended, space)
+        left, right = _white(zip(begins[near], stops[near], strict=True), ended, space, after[0].x)
         lacking = max(0.0, _SPACE * size - (right - left))
         ends.append(left - lacking / 2)
         starts.append(right + lacking / 2)
@@ -89,14 +90,16 @@ def _first_ink(inked: Mask, x: int, reach: int) -> float:
     return float(begin + found[0]) if len(found) else float(max(0, x))
 
 
-def _white(white: Iterable[tuple[float, float]], ended: float, space: float) -> tuple[float, float]:
+def _white(white: Iterable[Span], ended: float, space: float, after: float) -> Span:
     """Returns the columns without ink between two words, (start, end): those widest and nearest to the space's place.
 
     white: all that begins in the first word or behind it. ended: where its last letter is read at the earliest. Where
-    there are none, the space's place is returned twice.
+    there are none, the space's place is returned twice. after: where the first letter behind is read, in its ink or
+    behind it: white that goes on further stands behind that, as in `char *  name`.
     """
-
-    def is_wide_and_near(run: tuple[float, float]) -> float:
-        return run[1] - run[0] - max(0.0, run[0] - space, space - run[1])
-
-    return max((run for run in white if run[1] > ended), key=is_wide_and_near, default=(space, space))
+    near = (
+        (b - a - max(0.0, a - space, space - b) - 2 * max(0.0, b - after), a, b)
+        for a, b in white
+        if b > ended
+    )
+    return max(near, default=(0.0, space, space))[1:]

@@ -57,6 +57,12 @@ def test_a_word_that_touches_the_next_does_not_take_the_white_before_it() -> Non
     assert end == pytest.approx(50 - 0.05 * SIZE)
 
 
+def test_a_mark_that_is_a_word_stands_before_the_white_behind_it() -> None:
+    made = image((10, 20), (22, 34), (41, 46), (64, 74), (78, 88))  # char *     nm
+    letters = [("c", 18.0), ("h", 30.0), (" ", 40.0), ("*", 48.0), (" ", 58.0), ("n", 72.0), ("m", 86.0)]
+    assert placed(made, *letters) == [("ch", 10, 34), ("*", 41, 46), ("nm", 64, 88)]
+
+
 def test_ink_far_from_a_lines_ends_is_of_something_else() -> None:
     made = image((0, 4), (40, 60), (100, 120))
     assert placed(made, ("a", 50.0)) == [("a", 40, 60)]
