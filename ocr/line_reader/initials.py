@@ -72,9 +72,8 @@ def _initial(darkness: Floats, line: TextLine, below: TextLine) -> Pixels | None
 
 def _follows(lines: Sequence[TextLine]) -> Mask:
     """Returns [N, N] whether the second line of a pair is right below the first, in its column."""
-    left, right, middle, size = (
-        np.array([(it.left, it.right, it.middle, it.size) for it in lines]).reshape(-1, 4).T
-    )
+    places = [(it.left, it.right, it.middle, it.size) for it in lines]
+    left, right, middle, size = np.array(places).reshape(-1, 4).T
     pitch = (middle - middle[:, None]) / size[:, None]
     found: Mask = np.minimum(right, right[:, None]) > np.maximum(left, left[:, None])
     found &= (_PITCH[0] <= pitch) & (pitch <= _PITCH[1])

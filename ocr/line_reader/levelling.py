@@ -100,11 +100,9 @@ def _change(middle: Numbers, slopes: Numbers) -> float:
     if len(slopes) < _MANY_LINES:
         return 0.0
     third = len(slopes) // 3
-    (top, first), (bottom, last) = (
-        (float(np.median(middle[part])), float(np.median(slopes[part])))
-        for part in (slice(third), slice(-third, None))
-    )
-    change = (last - first) / max(1.0, bottom - top)
+    parts = slice(third), slice(-third, None)
+    (top, first), (bottom, last) = ((np.median(middle[it]), np.median(slopes[it])) for it in parts)
+    change = float((last - first) / max(1.0, bottom - top))
     return change if abs(change) * (middle[-1] - middle[0]) > _FROM_ASIDE else 0.0
 
 

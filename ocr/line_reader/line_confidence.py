@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from ocr.line_reader.found_lines import ReadLine
 from ocr.line_reader.language import StrangeLine
@@ -37,14 +38,11 @@ def line_signals(lines: Sequence[ReadLine], *, num_left_out: int = 0) -> LineSig
     """Returns the signals of the lines in a page's text; all are 0 where there are none."""
     counted = sorted((line.confidence, len(line.text)) for line in lines)
     num_chars = sum(length for _, length in counted)
-    low, left = 0.0, _LEAST_SURE * num_chars
-    for confidence, length in counted:
-        low, left = confidence, left - length
-        if left <= 0:
-            break
+    reached = accumulate(length for _, length in counted)
+    unsure = (own for (own, _), num in zip(counted, reached, strict=True) if num >= _LEAST_SURE * num_chars)
     return LineSignals(
         mean=sum(confidence * length for confidence, length in counted) / max(1, num_chars),
-        low=low,
+        low=next(unsure, 0.0),
         doubted=sum(length for confidence, length in counted if confidence < _DOUBTFUL) / max(1, num_chars),
         num_chars=num_chars,
         num_lines=len(lines),
@@ -65,19 +63,13 @@ def rated(
     """
     if calibration is None:
         return parsed, signals.mean
-    blocks = tuple(
-        replace(
-            block,
-            confidence=_mixed(
-                calibration.block(block_features(block.confidence or 0.0, signals)),
-                (line for line in strange if _is_in(line, block)),
-                len(block.text),
-            ),
-        )
-        for block in parsed.blocks
-    )
+    blocks = list[Block]()
+    for block in parsed.blocks:
+        own = calibration.block(block_features(block.confidence or 0.0, signals))
+        odd = (line for line in strange if _is_in(line, block))
+        blocks.append(replace(block, confidence=_mixed(own, odd, len(block.text))))
     page = _mixed(calibration.page(page_features(signals)), strange, signals.num_chars)
-    return replace(parsed, blocks=blocks), page
+    return replace(parsed, blocks=tuple(blocks)), page
 
 
 def _mixed(confidence: float, strange: Iterable[StrangeLine], num_chars: int) -> float:

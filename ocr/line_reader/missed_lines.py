@@ -78,9 +78,8 @@ def with_missed(
         ink=ink, darkness=darkness, boxes=boxes, reader=reader, lines=list(found),
         view=View.of(read.line for read in found), size=float(np.median([read.line.size for read in found])),
     )  # fmt: skip
-    if ink.coarse is not None:  # large type first: the finer look sees parts of it as rules
-        search.look(ink.coarse)
-    search.look(ink)
+    for part in filter(None, (ink.coarse, ink)):  # large type first: the finer look sees parts of it as rules
+        search.look(part)
     search.lengthen(ink, _BESIDE_AT_LAST)
     sure = [read for read in search.lines if read.confidence > _SURE]
     lacks_lines = any(
@@ -266,9 +265,8 @@ class _Search:
 
 def _slanted(stamp: TurnedLines, line: TextLine) -> TextLine:
     """Returns a stamp's line on the page as it stands."""
-    (left, top, *_), (right, foot, *_) = (
-        stamp.as_it_stands((x, line.middle, x, line.middle)) for x in (line.left, line.right)
-    )
+    points = ((x, line.middle, x, line.middle) for x in (line.left, line.right))
+    (left, top, *_), (right, foot, *_) = map(stamp.as_it_stands, points)
     ends = round(left), max(round(left) + 1, round(right))
     baseline = np.linspace(top, foot, ends[1] - ends[0], dtype=np.float32)
     return replace(line, left=ends[0], right=ends[1], baseline=baseline)

@@ -9,6 +9,7 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
@@ -16,15 +17,17 @@ from statistics import median
 from ocr.imaging.measures import ONE_ROW
 from ocr.paragraphs.line_kinds import AMOUNT, is_list
 from ocr.paragraphs.line_tables import Table, cells_of, goes_on, white_strips
-from ocr.paragraphs.text_lines import Line, Span
+from ocr.paragraphs.text_lines import Line, Span, parted
 
 # In type sizes: the least white between columns; how far cells of the first column begin from the left.
 _STRIP, _INDENT = 0.4, 1.0
 # Shares: rows that may fill a column's white, and those with several parts that show it as a gap; of these, those in
 # which the network's columns differ, where white alone does not tell.
 _CROSS, _OPEN, _DIFFER = 0.2, 0.5, 0.5
-_APART = 1.1  # how much further apart rows are than lines of one
-_FEWEST = 2  # rows with text in several columns: a formula or the axis of a plot has one
+# How much further apart rows are than lines of one; cells that are nearer than lines, in type sizes, are of one row.
+_APART, _BESIDE = 1.1, 0.85
+# Rows with text in several columns: a formula or the axis of a plot has one; rows over two, such as a title and a note.
+_FEWEST, _MOST_OVER = 2, 2
 # White no wider than a blank is between columns where more rows than a few, and such a share, have words on both sides,
 # nearly all begin or end in one place, in type sizes, and no name with a number, no number with a unit stands around it
 # in more than this share.
@@ -43,7 +46,7 @@ class NamedRow:
     """
 
     line: Line
-    rows: frozenset[int]
+    rows: AbstractSet[int]
     columns: Sequence[int]
     has_value: bool = False
 
@@ -60,21 +63,15 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
     is_uneven = not _is_level([row.x0 for row in rows], size)
     for (low, high), _ in white_strips(whole):
         x = (low + high) / 2
-        cut = ([word for word in own if word[0][1] <= x] for own in words)
-        sides = [
-            (before[-1], own[len(before)])
-            for own, before in zip(words, cut, strict=True)
-            if before and len(before) < len(own) and own[len(before)][0][0] >= x
-        ]
+        sides = [(a, b) for own in words for a, b in pairwise(own) if a[0][1] <= x <= b[0][0]]
         if len(sides) < max(_FEW, _BOTH * len(rows)):
             continue
         begin, end = ([pair[side][0][1 - side] for pair in sides] for side in (1, 0))
         begins, ends = _is_level(begin, size), _is_level(end, size)
-        are_types = (
-            begins and ends and is_uneven and len({text for (_, text), _ in sides}) > 1
-        )  # before names
-        is_wide = max(after - before for after, before in zip(begin, end, strict=True)) > _WIDE * size
-        if not are_types and (_is_one(sides) or (len(sides) == _FEW and not is_wide)):
+        are_types = begins and ends and is_uneven and len({text for (_, text), _ in sides}) > 1  # and names
+        whites = [(after - before) / size for after, before in zip(begin, end, strict=True)]
+        is_one = _is_one(sides) and (median(whites) <= _WIDE or not any(map(str.isalnum, sides[0][0][1])))
+        if not are_types and (is_one or (len(sides) == _FEW and max(whites) <= _WIDE)):
             continue
         if begins:
             found[1, round(median(begin) / size)] = x
@@ -115,13 +112,25 @@ def _run_end(
         if at:
             whites.append((x - words[number][at - 1][0][1]) / row.size)
             begin.add(round(words[number][0][0][0] / row.size))
-            signs += not any(map(str.isalnum, words[number][at][1]))
+            signs += not any(map(str.isalnum, words[number][at][1])) or words[number][at][1][0] == "("
             end = number + 1
         elif drop > _CONTINUED * row.size:
             break
     uneven = sum(white > gap for white in whites)
-    fewest = _FLUSH if len(begin) > 2 and gap < min(whites) > max(whites) - 2 * _AT else _RUN
-    return end if len(whites) >= fewest and uneven >= _UNEVEN * len(whites) > signs else start
+    if len(whites) < _FLUSH or not uneven >= _UNEVEN * len(whites) > signs:
+        return start
+    if max(whites) - min(whites) < 2 * _AT:
+        are_enough = gap < min(whites) and len(begin) > 2
+    else:
+        are_enough = (gap == _WIDE or gap < min(whites)) and _is_apart(rows, start, end)
+    return end if are_enough or len(whites) >= _RUN else start
+
+
+def _is_apart(rows: Sequence[Line], start: int, end: int) -> bool:
+    """Returns whether what stands above and below rows is further away than they are from each other."""
+    above, below = rows[max(0, start - 1)], rows[min(end, len(rows) - 1)]
+    most = _APART * max(b.base - a.base for a, b in pairwise(rows[start:end]))
+    return not any(0 < b.base - a.base < most for a, b in ((above, rows[start]), (rows[end - 1], below)))
 
 
 def _is_level(places: Sequence[float], size: float) -> bool:
@@ -152,20 +161,38 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     rows = sorted(rows, key=lambda row: row.line.base)
     x0 = min(row.line.parts[0][0] for row in rows)
     x1 = max(end for row in rows for _, end in row.line.parts) + 1
-    if not (edges := list(_edges(rows, aligned))) and len(titled := list(_edges(rows, aligned, 1))) == 1:
-        edges = titled
+    level = _level(rows)
+    told = (list(_edges(level, aligned, spared)) for spared in range(_MOST_OVER + 1))
+    edges = next((xs for spared, xs in enumerate(told) if len(xs) == 1 or (xs and not spared)), [])
     joined = [own for several in _joined(rows, x0) for own in _parted(several, edges)]
-    filled = (sum(any(it.parts[0][0] < x < it.parts[-1][1] for it in own) for own in joined) for x in edges)
-    return tuple(cells_of(joined, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
+    whole = [[row.line.parts for row in _level(own)] for own in joined]
+    filled = (sum(any(it[0][0] < x < it[-1][1] for it in own) for own in whole) for x in edges)
+    lines = [[row.line for row in own] for own in joined]
+    return tuple(cells_of(lines, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
 
 
-def _parted(rows: Sequence[NamedRow], edges: Sequence[float]) -> list[list[Line]]:
+def _level(rows: Sequence[NamedRow]) -> list[NamedRow]:
+    """Returns the rows, as one those of a row's cells that stand in its middle: they are nearer than lines are."""
+    level = list(rows[:1])
+    for row in rows[1:]:
+        last = level[-1]
+        if last.rows & row.rows and row.line.base - last.line.base < _BESIDE * row.line.size:
+            both, columns = [*last.line.parts, *row.line.parts], [*last.columns, *row.columns]
+            of = {x: column for (x, _), column in zip(both, columns, strict=True)}
+            parts = parted(sorted(both), 0.0)
+            level[-1] = replace(row, line=replace(row.line, parts=parts), columns=[of[x] for x, _ in parts])
+        else:
+            level.append(row)
+    return level
+
+
+def _parted(rows: Sequence[NamedRow], edges: Sequence[float]) -> Sequence[Sequence[NamedRow]]:
     """Returns the lines of a row; each by itself where all are names with values, or three fill all three columns."""
     columns = [{bisect(edges, x) for x, _ in row.line.parts} for row in rows]
     number, alike = len(columns[0]), columns.count(columns[0])
     are_pairs = number > 1 and alike == len(rows) and all(row.has_value for row in rows)
     are_rows = are_pairs or (number > 2 and alike > 2)
-    return [[row.line] for row in rows] if are_rows else [[row.line for row in rows]]
+    return [[row] for row in rows] if are_rows else [rows]
 
 
 def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[NamedRow]]:
@@ -199,7 +226,8 @@ def _edges(rows: Sequence[NamedRow], aligned: Sequence[float], spared: int = 0) 
         if not known and any(_is_between(rows, x, other) for other in aligned):
             continue
         crossed = sum(any(a < x < b for a, b in row.line.parts) for row in rows)
-        sides = [side for row in several if (side := _beside(row, x)) is not None]
+        parts = (pairwise(zip(row.line.parts, row.columns, strict=True)) for row in several)
+        sides = [(left, right) for own in parts for ((_, a), left), ((b, _), right) in own if a <= x <= b]
         is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
         is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
         most = max(_CROSS * len(rows), spared * (len(sides) > 1))
@@ -211,11 +239,3 @@ def _is_between(rows: Sequence[NamedRow], x: float, other: float) -> bool:
     """Returns whether hardly a row has text between two places, so that columns meet at one of them only."""
     low, high = min(x, other), max(x, other)
     return sum(any(low < (a + b) / 2 < high for a, b in row.line.parts) for row in rows) <= _CROSS * len(rows)
-
-
-def _beside(row: NamedRow, x: float) -> tuple[int, int] | None:
-    """Returns the columns of the parts at the left and at the right of a place; None where one is missing."""
-    if any(a < x < b for a, b in row.line.parts):
-        return None
-    right = next((n for n, (a, _) in enumerate(row.line.parts) if a >= x), 0)
-    return (row.columns[right - 1], row.columns[right]) if right else None

@@ -24,7 +24,7 @@ from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
-from ocr.paragraphs.line_kinds import may_be_heading
+from ocr.paragraphs.line_kinds import is_sum
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
@@ -164,11 +164,9 @@ def _tables(rows: Sequence[Row], grids: Sequence[Table]) -> dict[tuple[int, int]
 
 def _is_one(numbers: Sequence[int], rows: Sequence[Row], grid: Table) -> bool:
     """Returns whether a printed grid is one table: what the network sees as several has its columns in one place."""
-    starts: list[set[int]] = []
-    for at, own in groupby((rows[n] for n in numbers), key=lambda row: row.table):
-        ys = [row.level.base for row in own]
-        if at >= 0 and len(ys) > 1:
-            starts.append({c.column for c in grid if any(c.box[1] < y <= c.box[3] for y in ys)})
+    groups = groupby((rows[n] for n in numbers), key=lambda row: row.table)
+    several = (ys for at, own in groups if len(ys := [row.level.base for row in own]) > 1 and at >= 0)
+    starts = [{c.column for c in grid if any(c.box[1] < y <= c.box[3] for y in ys)} for ys in several]
     return all(a <= b or b <= a for a, b in pairwise(starts))
 
 
@@ -181,12 +179,11 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[Row]) -> Iterator[tup
         named = []
         for row in (rows[n] for n in own):
             placed = zip(row.flat, row.places, strict=True)
-            parts = [(_parts_of(cell, gap, aligned), at) for cell, (_, at) in placed]
-            line = replace(row.level, parts=tuple(part for some, _ in parts for part in some))
-            seen = frozenset(number for number, _ in row.places if number >= 0)
-            columns = [at for some, at in parts for _ in some]
+            parts = [(part, at) for cell, (_, at) in placed for part in _parts_of(cell, gap, aligned)]
+            line = replace(row.level, parts=tuple(part for part, _ in parts))
+            seen = {number for number, _ in row.places if number >= 0}
             told = has_value(line, _placed_words(row))
-            named.append(NamedRow(line=line, rows=seen, columns=columns, has_value=told))
+            named.append(NamedRow(line=line, rows=seen, columns=[at for _, at in parts], has_value=told))
         yield (own[0], own[-1] + 1), named_table(named, aligned)
 
 
@@ -277,15 +274,13 @@ def _filled(table: Table, rows: Sequence[Row]) -> _Filled | None:
         for read, level in zip(row.cells, row.flat, strict=True)
         for word, flat in zip(read.words, level.words, strict=True)
     ]
-    words: list[Word] = []
-    written: list[list[tuple[Cell, str]]] = []
-    for _, cells in groupby(table, key=lambda cell: cell.row):
-        written.append([])
-        for cell in cells:
-            x0, top, x1, bottom = cell.box
-            own = [word for x, y, word in placed if x0 <= x < x1 and top <= y < bottom]
-            written[-1].append((cell, " ".join(word.text for word in own)))
-            words += own
+    words, written = list[Word](), [list[tuple[Cell, str]]() for _ in range(table[-1].row + 1)]
+    for cell in table:
+        x0, top, x1, bottom = cell.box
+        own = [word for x, y, word in placed if x0 <= x < x1 and top <= y < bottom]
+        written[cell.row].append((cell, " ".join(word.text for word in own)))
+        words += own
+    written = list(filter(None, written))  # a row may hold nothing but cells from above
     lengths = [len(text) for row in written for _, text in row if text]
     if len(words) != len(placed) or len(lengths) < max(2, _FILLED * len(table)) or max(lengths) > _LONGEST:
         return None
@@ -402,8 +397,8 @@ def _block(rows: Sequence[Row], label: str) -> Block:
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths = [len(cell.text) for cell in cells]
-    if label in _LEVELS and not may_be_heading(text):
-        label = "text"
+    if label in _LEVELS and (is_sum(text) or not any(map(str.isalpha, text))):
+        label = "text"  # a sum, a number or a mark is no heading
     return Block(
         label=label,
         text=text,

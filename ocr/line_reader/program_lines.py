@@ -77,9 +77,8 @@ def _meets(own: ReadLine, read: ReadLine, char_px: float) -> bool:
     """Returns whether a piece follows a line of a program, or is read twice."""
     gap = read.line.left - own.line.right
     is_level = abs(own.line.middle - read.line.middle) < _ONE_ROW * own.line.size
-    is_own = (
-        gap < 0 and read.line.right <= own.line.right + _WITHIN * char_px and read.text.strip() in own.text
-    )
+    is_within = gap < 0 and read.line.right <= own.line.right + _WITHIN * char_px
+    is_own = is_within and read.text.strip() in own.text
     near = -_WITHIN * char_px <= gap <= _WIDEST * char_px
     return is_level and fits(own.text, _width(own), char_px) and (near or is_own)
 

@@ -142,10 +142,9 @@ class LineReader:
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
         starts, holes = [0] * len(lines), [0.0] * len(lines)
-        for (line, image), frames in zip(
-            images, self._networks.frames([image for _, image in images]), strict=True
-        ):
-            letters = with_raised(image, self._decoded(*frames), above=ABOVE, below=BELOW)
+        frames = self._networks.frames([image for _, image in images])
+        for (line, image), own in zip(images, frames, strict=True):
+            letters = with_raised(image, self._decoded(*own), above=ABOVE, below=BELOW)
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
             words[line] += _words(image, letters, lines[line], starts[line])

@@ -69,9 +69,8 @@ def turned_lines(
     columns = [] if turns else _columns(read for read in found if not _is_sure(read, _MARKS))
     if not turns and not columns:
         return []
-    kept = {
-        id(read) for read in sure if _is_sure(read, _IN_A_ROW) and (read.is_rule or read.confidence > _SURELY)
-    }
+    long = (read for read in sure if _is_sure(read, _IN_A_ROW))
+    kept = {id(read) for read in long if read.is_rule or read.confidence > _SURELY}
     page = darkness_of(without_lines(grey, (read.line.box for read in found if id(read) in kept)))
     unsure = [read for read in found if id(read) not in kept]
     parts = [((0, 0, *page.shape[::-1]), turn_deg) for turn_deg in turns]

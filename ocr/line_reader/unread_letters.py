@@ -112,11 +112,8 @@ def _paths(outside: Mask) -> Iterator[Floats]:
         near = set(path_of[:number][follow[number, :number]].tolist())
         own = [number, *(other for path in [*paths] if path in near for other in paths.pop(path))]
         paths[number], path_of[own] = own, number
-    return (
-        boxes[path].astype(np.float32)
-        for path in paths.values()
-        if _FEWEST_ON_PATH <= len(path) <= _MOST_ON_PATH
-    )
+    some = (path for path in paths.values() if _FEWEST_ON_PATH <= len(path) <= _MOST_ON_PATH)
+    return (boxes[path].astype(np.float32) for path in some)
 
 
 def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:

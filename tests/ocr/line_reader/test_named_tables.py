@@ -73,6 +73,18 @@ def test_three_rows_tell_columns_where_white_is_wider_than_a_blank() -> None:
     assert aligned(rows, [146.0]) == [143.0]
 
 
+def test_words_that_are_the_same_in_all_rows_are_cells_where_white_is_wide() -> None:
+    rows = [
+        "flags in Header|Header",
+        "a longer one in Header|Header",
+        "type in Header|Header",
+        "x in Header|Header",
+    ]
+    assert aligned(rows, [286.0]) == [270.0]
+    names = ["Figure|1", "Figure|2", "Figure|3", "Figure|4"]
+    assert aligned(names, [116.0]) == []
+
+
 def test_types_that_end_in_one_place_are_no_names_with_numbers_though_most_are_alike() -> None:
     types = ["gboolean", "gint32", "gboolean", "gboolean", "gint"]
     words = [[((150 - 10.0 * len(it), 150.0), it), ((156.0, 250.0), f"load_{it}")] for it in types]
@@ -150,6 +162,21 @@ def test_a_row_over_all_columns_may_be_one_of_few() -> None:
     assert shape(named_table([row(0, 100, [(50, 240)]), *rows])) == [(0, 0, 2), *whole(3, 2)[2:]]
 
 
+def test_a_title_and_a_note_may_run_over_two_columns() -> None:
+    rows = [row(n, 100 + 30 * n, [(50, 90), (200, 260)]) for n in range(1, 3)]
+    table = named_table([row(0, 100, [(50, 240)]), *rows, row(3, 190, [(50, 250)])])
+    assert shape(table) == [(0, 0, 2), *whole(3, 2)[2:], (3, 0, 2)]
+
+
+def test_cells_in_the_middle_of_their_rows_are_beside_what_runs_over_lines() -> None:
+    names = [(number, 100 + 50 * number) for number in range(3)]
+    lines = [row(n, base + down, [(50, 120)], [0]) for n, base in names for down in (0, 24)]
+    means = [row(n, base + 12, [(200, 300)], [1]) for n, base in names]
+    assert shape(named_table([*lines, *means])) == whole(3, 2)
+    others = [replace(it, rows=frozenset({9})) for it in means]
+    assert named_table([*lines, *others]) == ()  # what the network sees in other rows stands beside nothing
+
+
 def test_a_formula_with_one_row_of_several_parts_is_no_table() -> None:
     assert named_table([row(0, 100, [(50, 90), (200, 260)]), row(1, 130, [(50, 240)])]) == ()
 
@@ -167,6 +194,17 @@ def test_names_and_what_they_mean_are_a_table_though_the_network_does_not_say_so
     lines, words = placed(["These are the directives of this module", *NAMES, "Default|none"], [150.0])
     assert list(aligned_runs(lines, words)) == [(1, 7)]
     assert list(aligned_runs(lines[:5], words[:5])) == []  # so few may be alike by chance
+
+
+def test_three_names_and_what_they_mean_are_a_table_where_they_stand_apart() -> None:
+    lines, words = placed(
+        ["What they offer", "Gold|snapshots", "Silver|some of it", "Bronze|thin shares", "and more"], [130.0]
+    )
+    assert list(aligned_runs(lines, words)) == []  # as far apart as lines of text
+    apart = [replace(line, base=line.base + 40 * ((n > 0) + (n > 3))) for n, line in enumerate(lines)]
+    assert list(aligned_runs(apart, words)) == [(1, 4)]
+    equations, marks = placed(["a + b|(1)", "a + b + c|(2)", "d|(3)"], [190.0])
+    assert list(aligned_runs(equations, marks)) == []
 
 
 def test_types_that_end_in_one_place_before_names_are_a_table_of_three_rows() -> None:
