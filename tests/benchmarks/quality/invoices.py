@@ -40,9 +40,9 @@ def main(given: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split(":")[0])
     parser.add_argument("folder", type=Path)
     files = chosen(parser.parse_args(given).folder)
-    print(f"text layers of {len(files)} invoices: {measured(files, _by_layer)}")
+    print(f"text layers of {len(files)} invoices: {measured(files, by_layer)}")
     reader = LineReader.load(find_directory("small") / LINES)
-    print(f"pictures of them: {measured(files, lambda page: _as_picture(reader, page))}")
+    print(f"pictures of them: {measured(files, lambda page: as_picture(reader, page))}")
     return 0
 
 
@@ -68,12 +68,12 @@ def facts_of(document: Any) -> tuple[list[Item], list[str]]:
     """Returns a PDF's items and lines of addresses, as its XML tells. Source: UN/CEFACT Cross Industry Invoice."""
     names = [name for name in document.embfile_names() if name.endswith(".xml")]
     found = [it for name in names for it in ElementTree.fromstring(document.embfile_get(name)).iter()]
-    printed = _letters("".join(page.get_text() for page in document))
+    printed = letters("".join(page.get_text() for page in document))
     rows, items = [row for page in document for row in _number_rows(page)], list[Item]()
     for own in (it for it in found if it.tag.endswith("}IncludedSupplyChainTradeLineItem")):
         numbers = {abs(round(float(told), 2)) for way in _FACTS if (told := _text(own, *way))}
         name, beside = _text(own, "Product", "Name"), max([numbers & row for row in rows] or [set()], key=len)
-        items.append((name if _letters(name) in printed else "", frozenset(beside)))
+        items.append((name if letters(name) in printed else "", frozenset(beside)))
     parties = [it for it in found if it.tag.endswith("}PostalTradeAddress")]
     towns = [f"{_text(own, 'PostcodeCode')} {_text(own, 'CityName')}" for own in parties]
     return items, [line for line in [*towns, *(_text(own, "LineOne") for own in parties)] if len(line) > 5]
@@ -86,7 +86,8 @@ def _text(element: Any, *way: str) -> str:
     return " ".join((element.text or "").split())
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Returns the letters and digits of a text, in small letters."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
@@ -105,12 +106,14 @@ def _number_rows(page: Any) -> Iterator[set[float]]:
         yield {number for word in beside for number in _numbers(word)}
 
 
-def _by_layer(page: Any) -> str:
+def by_layer(page: Any) -> str:
+    """Returns a page's markdown by its text layer."""
     layer, _ = taken(page.parent, page.number, RenderSettings(), partly=True)
     return "\n\n".join(layer.parts) if layer else ""
 
 
-def _as_picture(reader: LineReader, page: Any) -> str:
+def as_picture(reader: LineReader, page: Any) -> str:
+    """Returns a page's markdown as the line reader reads it drawn."""
     drawn = page.get_pixmap(dpi=_DPI, colorspace=pymupdf.csGRAY)
     grey = np.frombuffer(drawn.samples, np.uint8).reshape(drawn.height, drawn.width)
     darkness, ink = darkness_of(grey), PageInk.of(grey)
@@ -125,19 +128,19 @@ def measured(files: Sequence[Path], read: Callable[[Any], str]) -> str:
         with pymupdf.open(file) as document:
             (items, addresses), text = facts_of(document), "\n".join(map(read, document))
         tables = [[" ".join(cell.text for cell in row) for row in table] for table in tables_in(text)]
-        heads = [_letters(line) for line in text.splitlines() if line.startswith("#")]
+        heads = [letters(line) for line in text.splitlines() if line.startswith("#")]
         told, own = _numbers(text), [item for item in items if len(item[1]) > 1]
         held = [sum(any(it[1] <= _numbers(row) for row in table) for it in own) for table in tables]
         counts["tables found"].append(2 * max(held, default=0) >= len(own))
         rows = [row for table in tables for row in table]
         counts["items in one row"] += [any(_has(row, *item) for row in rows) for item in own]
         counts["numbers read"] += [number in told for _, numbers in items for number in numbers]
-        counts["addresses in headings"] += [any(_letters(it) in head for head in heads) for it in addresses]
+        counts["addresses in headings"] += [any(letters(it) in head for head in heads) for it in addresses]
     return ", ".join(f"{name} {np.mean(own):.3f} of {len(own)}" for name, own in counts.items())
 
 
 def _has(row: str, name: str, numbers: frozenset[float]) -> bool:
-    return numbers <= _numbers(row) and partial_ratio(_letters(name), _letters(row)) > _ALIKE
+    return numbers <= _numbers(row) and partial_ratio(letters(name), letters(row)) > _ALIKE
 
 
 if __name__ == "__main__":
