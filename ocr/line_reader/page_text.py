@@ -24,7 +24,7 @@ from ocr.line_reader.structure_network import ROLES, TABULAR
 from ocr.paragraphs import table_markup
 from ocr.paragraphs.flow import ranges
 from ocr.paragraphs.grid_tables import tables_in_grids
-from ocr.paragraphs.line_kinds import is_sum
+from ocr.paragraphs.line_kinds import may_be_heading
 from ocr.paragraphs.line_tables import Cell, Rule, Table, table_without_rules
 from ocr.paragraphs.table_ranges import table_ranges
 from ocr.paragraphs.text_lines import PART_GAP, Line, Span, parted
@@ -397,8 +397,8 @@ def _block(rows: Sequence[Row], label: str) -> Block:
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths = [len(cell.text) for cell in cells]
-    if label in _LEVELS and (is_sum(text) or not any(map(str.isalpha, text))):
-        label = "text"  # a sum, a number or a mark is no heading
+    if label in _LEVELS and not may_be_heading(text):
+        label = "text"
     return Block(
         label=label,
         text=text,

@@ -11,12 +11,17 @@ _LONG, _FEW = 8, 3  # the least characters a line, and lines, by which the width
 _SAME = 0.03  # the tolerance of the width of characters
 _MOST = 0.6  # as a share of the lines
 _UNEVEN = 1.3  # how much longer than the shortest line the longest must be
-_MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s")
+MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]\s|\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s")
 # Type sizes of headings relative to that of most of the page's text, and the most characters.
 _TITLE, _SUB_TITLE, _LONGEST_HEADING = 1.5, 1.15, 200
 _CURRENCY = r"(?:[€$£]|EUR|USD|CHF)"
 # An amount of money at the end of a text; any number with two decimals may be one.
 AMOUNT = re.compile(rf"(?:{_CURRENCY}\s?)?\d[\d.,]*[.,]\d\d(?:\s?{_CURRENCY})?$")
+# No headings: marks; numbers of pages, entries of contents, clauses, formulas, programs; captions; sentences.
+_NO_HEADING = re.compile(
+    r"(?is)(?![^\W\d_]\Z|(?:.*[^\W\d_]){2}|.*[§\u2e80-\U0003ffff])|(?:.*\t|[ivxl])[ivxl]+\Z|.*(?:\t\d+|[,;])\Z|>|.*="
+    r"|.*(?:[.·_…]\s?){4}|(?:fig(?:\.|ur[ae]?)|tab(?:\.|l[ae]|elle|leau|ela)|abb(?:\.|ildung))\s*\d|\D.{60}.*\.\Z"
+)
 _LEADER = re.compile(r"(?:[.·_…]\s?){4}")
 
 
@@ -49,7 +54,7 @@ def is_list(lines: Sequence[Line]) -> bool:
 
 def item_mark(line: Line) -> str | None:
     """Returns the mark of a list item: its bullet, or `1` for numbers and letters; None where it is no item."""
-    if not _MARK.match(line.text):
+    if not MARK.match(line.text):
         return None
     first = line.text.lstrip("(")[0]
     return "1" if first.isalnum() else first
@@ -67,11 +72,11 @@ def is_sum(text: str) -> bool:
 
 def heading(text: str, size: float, body_size: float) -> str | None:
     """Returns the label of text in larger type than most of the page's; None for what is no heading."""
-    if (
-        len(text) > _LONGEST_HEADING
-        or not any(map(str.isalpha, text))
-        or is_sum(text)
-        or not size >= _SUB_TITLE * body_size > 0
-    ):
-        return None
-    return "title" if size >= _TITLE * body_size else "sub_title"
+    label = "title" if size >= _TITLE * body_size else "sub_title"
+    return label if size >= _SUB_TITLE * body_size > 0 and may_be_heading(text) else None
+
+
+def may_be_heading(text: str) -> bool:
+    """Returns whether a text may be a heading by its letters."""
+    is_inside = text[:1].islower() and text[1:2] not in (".", ")")  # a sentence that goes on
+    return not (is_inside or len(text) > _LONGEST_HEADING or is_sum(text) or _NO_HEADING.match(text))

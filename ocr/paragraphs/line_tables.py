@@ -27,10 +27,9 @@ _ONE_ROW = 0.65  # lines that are nearer are one row, and those on each other ar
 _SIZES = 1.25  # rows of a table differ less
 _CONTINUED, _APART = 1.4, 1.15  # lines of one cell are not further apart; how much further rows are
 _ROWS, _HEAD = 3, 2  # the fewest rows below a caption; the most lines of a head
-# Shares: rows that may fill a strip between columns, rows with white there; lines that make it a list, or a program.
-_FILL, _OPEN, _MOSTLY = 0.1, 0.5, 0.6
-_REGULAR = 0.8  # rows with cells, of a table without rules
-_MANY = 4  # of so many rows one may fill a strip
+# Shares: rows that may fill a strip between columns, rows with white there; lines that make it a list, or a program;
+# rows with cells, of a table without rules. Of so many rows one may fill a strip.
+_FILL, _OPEN, _MOSTLY, _REGULAR, _MANY = 0.1, 0.5, 0.6, 0.8, 4
 _ABOVE, _BELOW = 0.8, 0.2  # letters reach so far from the baseline, in type sizes
 _ITEM = re.compile(r"\W|\W?\w{1,3}[.:)\]]")
 
@@ -113,11 +112,8 @@ def _in_groups(rows: Sequence[Line]) -> Iterator[Sequence[Line]]:
     """Yields the rows of each table, with titles and white between its groups of rows."""
     start = end = 0
     for first, after in table_ranges(rows, at_rules=True):
-        size = rows[first].size
-        is_near = end and all(
-            b.base - a.base <= _PITCH * size for a, b in pairwise(rows[end - 1 : first + 1])
-        )
-        if is_near and _edges(rows[start:after]):
+        drops = (b.base - a.base for a, b in pairwise(rows[max(0, end - 1) : first + 1]))
+        if end and max(drops) <= _PITCH * rows[first].size and _edges(rows[start:after]):
             end = after
         else:
             if end:
@@ -140,10 +136,9 @@ def _groups(rules: Iterable[Rule], size: float) -> list[list[Rule]]:
     groups: list[list[Rule]] = []
     for rule in (rule for rule in whole if rule.x1 - rule.x0 >= _SHORTEST * size):
         same = (g for g in groups if abs(g[0].x0 - rule.x0) < near and abs(g[0].x1 - rule.x1) < near)
-        if (group := next(same, None)) is None:
-            groups.append([rule])
-        else:
-            group.append(rule)
+        group = next(same, None) or []
+        groups += [] if group else [group]
+        group.append(rule)
     return groups
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ocr.paragraphs.line_kinds import MARK
 from ocr.paragraphs.line_tables import Cell
 
 # Tags that an export keeps, as tables are written with them.
@@ -13,7 +14,6 @@ TAG = re.compile(
 
 _LEADER, _MANY = re.compile(r"(\. ?){4}|… ?(?:…|$)"), 0.3  # the share of rows
 _NUMBER = re.compile(r"\d")
-_MARK = re.compile(r"[•◦▪■●○→✓★‣▶*+∗·□☐»–—-]|\(?(?:\d{1,3}|[a-zA-Z])[.)]")
 
 Rows = Sequence[Sequence[tuple[Cell, str]]]
 
@@ -36,7 +36,7 @@ def is_contents(rows: Rows) -> bool:
 def is_list(rows: Rows) -> bool:
     """Returns whether rows are the items of a list and nothing more: a mark begins each, in place of a column."""
     marks = [row[0][1] for row in rows if row[0][1]]
-    return len(marks) > 1 and max(map(len, rows)) == 2 and all(map(_MARK.fullmatch, marks))
+    return len(marks) > 1 and max(map(len, rows)) == 2 and all(MARK.fullmatch(f"{mark} ") for mark in marks)
 
 
 def as_text(rows: Rows) -> str:

@@ -42,10 +42,13 @@ def put_line(
 ) -> float:
     """Adds a line as far as it has room and returns where it ends. ends: its left, the right at most, its baseline.
 
-    Programs, and what they print, are in a typewriter's letters.
+    Programs, and what they print, are in a typewriter's letters. Headings begin large and end as no clause does.
     """
     x, room, base = ends
     char = CHAR if ROLES[place.role] == "code" else 0.0
+    if ROLES[place.role].startswith(("title", "heading")):
+        is_first = not lines or lines[-1].place.block != place.block
+        text = (text[:1].upper() + text[1:] if is_first else text).rstrip(",;")
     words, kept = list[tuple[float, float]](), list[str]()
     at = x
     for word in text.split():

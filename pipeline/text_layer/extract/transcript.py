@@ -10,7 +10,7 @@ from typing import Any
 
 from ocr.paragraphs import table_markup, text_lines
 from ocr.paragraphs.flow import Flow
-from ocr.paragraphs.line_kinds import heading, is_sum
+from ocr.paragraphs.line_kinds import heading, may_be_heading
 from ocr.paragraphs.line_tables import Table
 from ocr.types import Block, ParsedText, Word
 from pipeline.text_layer.extract import markdown as layer_markdown
@@ -20,9 +20,8 @@ from pipeline.text_layer.extract.raised import raised, with_initials
 from pipeline.text_layer.extract.ruled_tables import FilledTable, filled
 from pipeline.text_layer.extract.spans import BREAK_GAP, Box, Span, as_text, between, clean, hull, parted_by
 
-_SAME_SIZE = 1.1  # of the type within a paragraph
-_LONGEST_BOLD_TITLE = 100
-_MOSTLY = 0.5
+_SAME_SIZE, _LONGEST_BOLD_TITLE = 1.1, 100  # of the type within a paragraph; in characters
+_MOSTLY, _FOOT = 0.5, 0.93  # of the page's height: what begins below is no heading
 _PARAGRAPH = "\n\n"
 # In type sizes: lines of running text are longer, and no further apart. How much further paragraphs are; so many tell.
 _LONG, _DOUBLE, _FURTHER, _ENOUGH = 20.0, 2.6, 1.2, 4
@@ -85,8 +84,9 @@ def as_parsed(
             label, inside = "table", part.spans
             text, marked = table_markup.as_text(part.rows), table_markup.as_markdown(part.rows)
         elif (made := _paragraph(part, body, links)) is not None:
-            label, text, marked = made
-            inside = tuple(span for line in part for span in line)
+            inside, (label, text, marked) = tuple(span for line in part for span in line), made
+            if label in _LEVELS and inside[0].line.base * px_per_pt > _FOOT * size_px[1]:
+                label, marked = "text", text
         else:
             continue
         block = Block(label=label, text=text, box_px=_box_px(inside, px_per_pt, size_px))
@@ -215,9 +215,9 @@ def _label(lines: Sequence[Line], text: str, body: _Body) -> str:
         return "code"
     if BULLET.match(text):
         return "list"
-    is_bold = not body.is_bold and all(map(_is_bold, lines)) and any(map(str.isalpha, text))
-    is_row = text.count("\t") > 1 or is_sum(text)  # the head of a table whose cells are not known, or a sum
-    if is_bold and len(text) <= _LONGEST_BOLD_TITLE and text[-1] not in ".,;:" and not is_row:
+    is_bold = not body.is_bold and all(map(_is_bold, lines)) and may_be_heading(text)
+    is_short = len(text) <= _LONGEST_BOLD_TITLE and text.count("\t") < 2  # with more it is a table's head
+    if is_bold and is_short and text[-1] not in ".,;:":
         return "sub_title"
     return "text"
 
