@@ -5,12 +5,13 @@ import pytest
 from ocr.paragraphs.line_kinds import heading, may_be_heading
 
 HEADINGS = (
-    "Section 4", "§ 12", "B", "摘要", "R&D", "a) Losses", "1.2 The type t_LIST.", "Tables", "Tableau de bord", "Ingredients:",
+    "Section 4", "§ 12", "B", "摘要", "R&D", "a) Losses", "1.2 The type t_LIST.", "Tables", "Tableau de bord",
+    "Ingredients:",
     "2.1 How it came to be, and why there are two names where one might well have been enough.",
 )  # fmt: skip
 OTHERS = (
-    "12", "— —", "IV", "4.47 €", "21 Contributing\t77", "Preface\tix", "7 Adding files . . . . . . 57", "Figure 7: Rates",
-    "Tabelle 3", "where the decision function is", "The names of all,", "W = x", "> coef(fm)",
+    "12", "— —", "IV", "4.47 €", "21 Contributing\t77", "Preface\tix", "7 Adding files . . . . . . 57",
+    "Figure 7: Rates", "Tabelle 3", "where the decision function is", "The names of all,", "W = x", "> coef(fm)",
     "The object now contains information about the estimated linear function and its covariance.",
 )  # fmt: skip
 
