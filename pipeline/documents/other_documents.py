@@ -13,7 +13,7 @@ _BOOK = f"{_TO_PDF} calibre: ebook-convert FILE FILE.pdf"
 _PICTURE = f"{_TO_PDF} ImageMagick: magick FILE FILE.pdf"
 _OPENDOCUMENT = rb"application/vnd\.oasis\.opendocument"
 # Of a file's begin, in which XML may say something ahead of its first element, and PostScript to its printer.
-_XML = rb"(?i)(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+)?"
+_XML = rb"(?i)(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->).)*-->\s*)*<(?:!doctype\s+)?"
 _AT_START: tuple[tuple[bytes, str, str], ...] = (
     (rb"AT&TFORM....DJV", "a DjVu document", f"{_TO_PDF} DjVuLibre: ddjvu -format=pdf FILE FILE.pdf"),
     (rb"\x04?(?:\x1b%-12345X(?:@PJL[^\n]*\n)+)?%!PS|\xc5\xd0\xd3\xc6", "a PostScript document (PS, EPS)",

@@ -112,3 +112,10 @@ def test_a_run_s_end_says_what_was_not_read_and_what_to_do(batch: Batch) -> None
     assert line.startswith(
         "  2 of them: a Word document (DOCX), which is not read here; convert it to PDF first"
     )
+
+
+@pytest.mark.timeout(20)
+def test_a_web_page_s_many_comments_take_no_time() -> None:
+    """They may be parted in only one way: in several, thirty would take hours."""
+    assert other_document(io.BytesIO(b"<!---->" * 5000 + b"no page")) == ""
+    assert "HTML" in other_document(io.BytesIO(b"<!-- a --> <!-- > -->\n<html>"))
