@@ -21,8 +21,7 @@ _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻
 _FIGURES, _SIGNS, _OVERHANGS = frozenset("0123456789"), frozenset("+-−–"), "7"
 # A figure after these is no mark; one before those is a fraction's. A 7 on the line is high at its left.
 _APART, _FRACTION = frozenset("([/⁄"), frozenset("/⁄")
-_SURE, _SURELY = 0.35, 0.9  # what is read with less may be no figure; of a box that its ink tells
-_INK = 0.4
+_SURE, _SURELY, _INK = 0.35, 0.9, 0.4  # read with less it may be no figure; a box that its ink tells; dark
 # In type sizes above the baseline, where ink is looked for: a figure with some below _FOOT is not raised, nor is a sign
 # below _SIGN. What stands on the baseline has some below _STANDS.
 _TOP, _FOOT, _SIGN, _STANDS, _BOTTOM = 0.87, 0.2, 0.36, 0.1, -0.05
@@ -55,11 +54,12 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
     """
     size = image.shape[0] / (above + below)
-    letters = [*_unread_box(image, letters, size), *letters]
+    if not letters or letters[0].x > size:  # else, as in most lines, there is no room for a box
+        letters = [*_unread_box(image, letters, size), *letters]
     groups = list(filter(None, _figures(letters)))
     boxes = [range(*found.span()) for found in _BOX.finditer("".join(letter.text for letter in letters))]
     if not groups and not boxes:
-        return letters
+        return list(letters)
     stretches = list(_stretches(image, size, above))
     owned = _owned(stretches, letters, size)
     up = {at for figures in groups for at in _raised_of(figures, letters, owned, stretches, size)}
@@ -76,8 +76,8 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
 
 def _unread_box(image: Floats, letters: Sequence[Letter], size: float) -> Iterator[Letter]:
     """Yields the character for a box that begins the line, and a space, where nothing was read so far."""
-    begin, least = letters[0].x if letters else math.inf, _BOX_SIDES[0] * size
-    inked = image > _INK
+    begin, least = letters[0].x if letters else image.shape[1] + size, _BOX_SIDES[0] * size
+    inked = image[:, : round(begin + 4 * size)] > _INK  # rules are seen there, too
     beside = (inked & (inked.mean(1, keepdims=True) < _RULE)).any(0)
     ends = np.flatnonzero(np.diff(beside, prepend=0, append=0)).reshape(-1, 2).tolist()
     left, right = next(((start, end) for start, end in ends if start and end - start >= least), (0, 0))
