@@ -6,9 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats, TextLine
-
-Ints = npt.NDArray[np.int64]
+from ocr.line_reader.found_lines import Floats, Ints, TextLine
 
 # In type sizes, of two runs of cells that may be of one line: how far apart their baselines are at most; and how many
 # times as large one's type may be as the other's.

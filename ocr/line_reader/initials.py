@@ -10,8 +10,7 @@ from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, shared
 from ocr.line_reader.reading import LineReader
-
-Pixels = tuple[int, int, int, int]
+from ocr.types import BoxPx
 
 # How a line goes on beside its initial, perhaps with a part of that read as a mark.
 _GOES_ON = re.compile(r"(?:\S{1,2} )?(?:[^\W\d_A-Z]|[^\W\d_a-z]{2})")
@@ -53,7 +52,7 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
     return lines
 
 
-def _initial(darkness: Floats, line: TextLine, below: TextLine) -> Pixels | None:
+def _initial(darkness: Floats, line: TextLine, below: TextLine) -> BoxPx | None:
     """Returns the box of the ink to the left of a line and the next ones that is one stroke, as high as two of them."""
     size, base = line.size, float(line.baseline[0])
     top = max(0, round(base - (_CAPITAL + 2 * _TOP) * size))
@@ -80,7 +79,7 @@ def _follows(lines: Sequence[TextLine]) -> Mask:
     return found
 
 
-def _is_beside(line: TextLine, box: Pixels) -> bool:
+def _is_beside(line: TextLine, box: BoxPx) -> bool:
     return box[1] < line.middle and line.middle - _CAPITAL * line.size < box[3]
 
 

@@ -1,6 +1,6 @@
 """Levels the lines of a page that was scanned askew or photographed from aside. Numpy only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -9,21 +9,13 @@ import numpy.typing as npt
 
 from ocr.line_reader.found_lines import Box, Floats, TextLine
 
-_SEVERAL_WORDS = 6.0  # type sizes: shorter lines tell little of a page's slant
+SEVERAL_WORDS = 6.0  # type sizes: shorter lines tell little of a page's slant
 # So many lines tell whether slopes change down the page: by more than this on a photograph from aside.
 _MANY_LINES, _FROM_ASIDE = 9, 0.01
 # On a photograph left edges lean by up to so much more or less than lines slope, and are found to such a step.
 _LEAN, _STEP = 0.1, 0.005
 
 Numbers = npt.NDArray[np.float64]
-
-
-def levelled(lines: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines as they would stand, were the page turned until most of its lines are level.
-
-    A page that was photographed from aside stands as it would be seen from straight above.
-    """
-    return [*map(View.of(lines).levelled, lines)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,19 +35,17 @@ class View:
     @classmethod
     def of(cls, page: Iterable[TextLine]) -> Self:
         """Returns what the long ones of a page's lines tell."""
-        long = (line for line in page if len(line.baseline) > _SEVERAL_WORDS * line.size)
+        long = (line for line in page if len(line.baseline) > SEVERAL_WORDS * line.size)
         lines = sorted(long, key=lambda line: line.middle)
         if not lines:
             return cls(x=0.0, y=0.0, slope=0.0, change=0.0, lean=0.0)
         left, middle, size = np.array([(line.left, line.middle, line.size) for line in lines], np.float64).T
-        slopes = np.array([_slope(line) for line in lines])
+        slopes = np.array([slope_of(line) for line in lines])
         x = float(np.median([line.left + len(line.baseline) / 2 for line in lines]))
         y, slope = float(np.median(middle)), float(np.median(slopes))
         change = _change(middle, slopes)
-        if not change:
-            return cls(x=x, y=y, slope=slope, change=0.0, lean=slope)
-        slope = float(np.median(slopes - change * (middle - y)))
-        lean = _lean(left, middle, float(np.median(size)), slope)
+        slope = float(np.median(slopes - change * (middle - y))) if change else slope
+        lean = _lean(left, middle, float(np.median(size)), slope) if change else slope
         return cls(x=x, y=y, slope=slope, change=change, lean=lean)
 
     def slope_at(self, y: float) -> float:
@@ -67,7 +57,7 @@ class View:
         return y + self.slope * (x - self.x) + self.change * (x - self.x) * (y - self.y)
 
     def levelled(self, line: TextLine) -> TextLine:
-        """Returns a line as it would stand on the page seen from straight above."""
+        """Returns a line as it would stand on the page turned until most lines are level, seen from straight above."""
         aside = round(self.lean * (line.middle - self.y))
         x = np.arange(line.left, line.left + len(line.baseline), dtype=np.float32)
         baseline = self.levelled_y(x, line.baseline).astype(np.float32)
@@ -89,7 +79,7 @@ class View:
         return float(left), float(top), float(right), float(foot)
 
 
-def _slope(line: TextLine) -> float:
+def slope_of(line: TextLine) -> float:
     """Returns by how much the inner half of a line goes down a pixel: baselines are found too level at their ends."""
     quarter = len(line.baseline) // 4
     return float(line.baseline[-1 - quarter] - line.baseline[quarter]) / (len(line.baseline) - 2 * quarter)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+from ocr.line_reader.found_lines import Floats
 
 NUM_FEATURES, NUM_PAIR = 17, 10
 HEAD, TAIL = 16, 8  # letters at a line's start and end that are seen

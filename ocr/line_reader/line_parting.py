@@ -13,7 +13,7 @@ import numpy as np
 from ocr.imaging.profiles import stretches
 from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
-from ocr.line_reader.levelling import levelled
+from ocr.line_reader.levelling import View
 
 # In type sizes.
 _WIDE = 0.5  # a gutter is wider; most spaces between words are narrower
@@ -43,7 +43,7 @@ _LEAST_ROWS, _MANY_ROWS, _MOSTLY = 6, 12, 0.6
 class _Gap:
     """White at the height of a row: its ends, and the line that it is in; None beside lines, where it may not end.
 
-    ink: how dark ink is in the line.
+    is_clear: it is wider than the line's spaces. has_rule: a rule stands in it. ink: how dark ink is in the line.
     """
 
     x0: float
@@ -58,12 +58,9 @@ class _Gap:
 
 def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
-    level = levelled(lines)
-    gaps = [
-        _Gap(x0, x1, level[number].middle, line.size, number, is_clear, has_rule, ink)
-        for number, line in enumerate(lines)
-        for x0, x1, is_clear, has_rule, ink in _white(darkness, line)
-    ]
+    level = [*map(View.of(lines).levelled, lines)]
+    within = (_white(darkness, line, number, level[number].middle) for number, line in enumerate(lines))
+    gaps = [gap for own in within for gap in own]
     if not gaps:
         return list(lines)
     gaps = sorted([*gaps, *_around(lines, level)], key=lambda gap: gap.y)
@@ -75,11 +72,8 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
-def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, bool, float]]:
-    """Returns the ends of the wide gaps in a line, whether they are wider than its spaces, and hold a rule.
-
-    And how dark its ink is.
-    """
+def _white(darkness: Floats, line: TextLine, number: int, y: float) -> list[_Gap]:
+    """Returns the wide gaps in a line. number, y: its own, and its height on the page once that is level."""
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
         return []
@@ -100,7 +94,7 @@ def _white(darkness: Floats, line: TextLine) -> list[tuple[float, float, bool, b
     usual = median(spaces) if len(spaces) > 1 else 0.0
     found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
     return [
-        (float(left + a), float(left + b), b - a >= _WIDER * usual, has_rule, level)
+        _Gap(left + a, left + b, y, line.size, number, b - a >= _WIDER * usual, has_rule, level)
         for a, b, has_rule in found
         if has_rule or b - a >= _WIDE * line.size
     ]
@@ -204,7 +198,6 @@ def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float
 def _cut(line: TextLine, gaps: Sequence[tuple[float, float]]) -> Iterator[TextLine]:
     left = line.left
     for x0, x1 in [*sorted(set(gaps)), (float(line.right), float(line.right))]:
-        right = round(x0)
-        if right > left:
+        if (right := round(x0)) > left:
             yield line.between(left, right)
         left = round(x1)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
+from ocr.line_reader.found_lines import Floats, Ints
 
 BEFORE, SAME_BLOCK, SAME_ROW, SAME_COLUMN = range(4)
 _SUREST = 8.0  # of logits: no single pair counts for more

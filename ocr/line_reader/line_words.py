@@ -1,4 +1,7 @@
-"""Finds where the words of a line stand: between the spaces that were read, and from ink to ink. Torch-free."""
+"""Finds where the words of a line stand: between the spaces that were read, and from ink to ink. Torch-free.
+
+And tells of letters that were lost among them: ink as high as letters from which none was read.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -9,7 +12,7 @@ import numpy as np
 
 from ocr.imaging.measures import ASCENT, DESCENT
 from ocr.imaging.profiles import Mask, runs
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, LineWord
 from ocr.paragraphs.text_lines import Span
 
 _INK = 0.35  # of the darkest: a column with as much has some
@@ -18,6 +21,14 @@ _REACH = 0.6
 # In type sizes: how far behind a letter's ink it may have been read, and the least that parts two words, for programs
 # that read a PDF's text take what stands closer for one word.
 _LAG, _SPACE = 0.3, 0.1
+# The same, of holes: the band above the baseline in which ink counts, clear of leaders and underlines; how far a letter
+# may reach to the left and to the right of where it was read, as CTC's peaks are within letters or behind them; white
+# between lost letters; and how high these are, as no dash is.
+_TOP, _FOOT = 0.62, 0.12
+_BEFORE, _BEHIND, _GAP, _HIGH = 0.8, 0.5, 0.35, 0.3
+_STEMS = 0.75  # of the columns with ink the others are so high: those of a slanted dash are not
+# How much of the columns has ink, and of the area: a bar that blacks out words has more.
+_LEAST, _DENSEST = 0.4, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +40,8 @@ class Letter:
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedWord:
-    """A word in a line's image. start, end: its first pixel column, and the one behind its last."""
-
-    text: str
-    start: float
-    end: float
-    confidence: float
-
-
-def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> list[PlacedWord]:
-    """Returns the words of a line with the columns in which they stand.
+def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> list[LineWord]:
+    """Returns the words of a line with the columns of its image, not of the page, in which they stand.
 
     image: [H, W], normalised, ink about 1. above, below: how far it reaches from the baseline, in type sizes.
     The letters' places are those of CTC's peaks, which are within the letters or behind them; so a word ends where the
@@ -65,14 +66,37 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     last = width - 1 - round(words[-1][-1].x)
     ends.append(width - _first_ink(inked[::-1], last, reach))
     return [
-        PlacedWord(
+        LineWord(
             text="".join(letter.text for letter in word),
-            start=start,
-            end=max(end, start + 1),
+            left=start,
+            right=max(end, start + 1),
             confidence=sum(letter.chance for letter in word) / len(word),
         )
         for word, start, end in zip(words, starts, ends, strict=True)
     ]
+
+
+def widest_hole(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> float:
+    """Returns how wide the widest stretch of ink between letters is from which none was read, in type sizes, or 0.
+
+    At a line's ends icons and boxes stand. image, above, below: as for placed_words().
+    """
+    size = len(image) / (above + below)
+    ink = image[round((above - _TOP) * size) : round((above - _FOOT) * size)] > _INK
+    is_lost: Mask = np.any(ink, axis=0)
+    places = [letter.x for letter in letters if not letter.text.isspace()] or [0.0]
+    is_lost[: round(places[0])] = is_lost[round(places[-1]) :] = False
+    for x in places:
+        is_lost[max(0, round(x - _BEFORE * size)) : round(x + _BEHIND * size)] = False
+    columns = np.flatnonzero(is_lost)
+    widest = 0
+    for run in np.split(columns, np.flatnonzero(np.diff(columns) > _GAP * size) + 1) if len(columns) else ():
+        part = ink[:, run[0] : run[-1] + 1]
+        heights = (len(part) - part[::-1].argmax(0) - part.argmax(0))[part.any(0)]
+        is_high = np.quantile(heights, _STEMS) >= _HIGH * size
+        if is_high and len(run) >= _LEAST * part.shape[1] and part.mean() <= _DENSEST:
+            widest = max(widest, part.shape[1])
+    return widest / size
 
 
 def _parted(letters: Sequence[Letter]) -> tuple[list[list[Letter]], list[float]]:

@@ -254,9 +254,8 @@ def _session(graph: Graph, names: tuple[str, str], file: Path, threads: int) -> 
     options.log_severity_level = 3
     values = [onnxruntime.OrtValue.ortvalue_from_numpy(weight) for weight in weights.values()]
     options.add_external_initializers(list(weights), values)
-    model = graph.model(
-        {names[0]: [1, 1, "H", "W"]}, {names[1]: [1, *("xyz" if names[1] == "cells" else "xy")]}
-    )
+    output: Sequence[int | str] = [1, *("xyz" if names[1] == "cells" else "xy")]
+    model = graph.model({names[0]: [1, 1, "H", "W"]}, {names[1]: output})
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 

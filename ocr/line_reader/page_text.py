@@ -14,9 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from ocr.line_reader.found_lines import Box, LineWord, ReadLine, TurnedLines
+from ocr.line_reader.found_lines import Box, Ints, LineWord, ReadLine, TurnedLines
 from ocr.line_reader.levelling import View
-from ocr.line_reader.line_structure import Ints
 from ocr.line_reader.named_tables import NamedRow, aligned_runs, aligned_white, has_value, named_table
 from ocr.line_reader.program_lines import character_px, fits, is_program, whole_lines
 from ocr.line_reader.reading_order import in_reading_order

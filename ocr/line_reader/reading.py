@@ -13,10 +13,9 @@ from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.found_lines import Floats, Ints, LineWord, ReadLine, TextLine
 from ocr.line_reader.line_ends import joined, lengthened
-from ocr.line_reader.line_holes import widest_hole
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
-from ocr.line_reader.line_words import Letter, placed_words
+from ocr.line_reader.line_words import Letter, placed_words, widest_hole
 from ocr.line_reader.networks import DEEPEST_PX, DROP_PX, SIZE_PX, STRIDE_PX, Frames, Networks, OnnxNetworks
 from ocr.line_reader.raised_figures import with_raised
 from ocr.line_reader.rule_lines import Marks, is_ornament, marks_of, may_be_rule, rules_among
@@ -241,8 +240,8 @@ def _words(image: Floats, letters: Sequence[Letter], line: TextLine, start: int)
     """Yields the words of a piece of a line's image that begins at its pixel column `start`."""
     origin, step = page_scale(line)
     for word in placed_words(image, letters, above=ABOVE, below=BELOW):
-        left, right = (origin + step * (start + x) for x in (word.start, word.end))
-        yield LineWord(text=word.text, left=left, right=right, confidence=word.confidence)
+        left, right = (origin + step * (start + x) for x in (word.left, word.right))
+        yield replace(word, left=left, right=right)
 
 
 def darkness_of(grey: UInt8Array) -> Floats:

@@ -11,10 +11,10 @@ from itertools import groupby
 import numpy as np
 
 from ocr.imaging.measures import ONE_ROW
-from ocr.line_reader.found_lines import Box, ReadLine, TextLine
-from ocr.line_reader.levelling import levelled
-from ocr.line_reader.line_features import Floats, line_tokens
-from ocr.line_reader.line_structure import Ints, LineStructure, structure_of
+from ocr.line_reader.found_lines import Box, Floats, Ints, ReadLine, TextLine
+from ocr.line_reader.levelling import View
+from ocr.line_reader.line_features import line_tokens
+from ocr.line_reader.line_structure import LineStructure, structure_of
 from ocr.line_reader.structure_network import ROLES, TABULAR, StructureNetwork, shipped
 from ocr.paragraphs.line_kinds import AMOUNT
 
@@ -51,7 +51,8 @@ def in_reading_order(
     they do at the left and above. network: None for the one that ships. level: the lines as they would stand on a page
     that lies level; None to find that. rules: the page's, in both directions, as they would stand there.
     """
-    level = levelled([read.line for read in reads]) if level is None else level
+    lines = [read.line for read in reads]
+    level = [*map(View.of(lines).levelled, lines)] if level is None else level
     found: list[Unit] = []
     for part in _parts(level):
         lines, own = [level[number] for number in part], [reads[number] for number in part]
@@ -127,10 +128,9 @@ def _text_rows(lines: Sequence[TextLine], numbers: Sequence[int]) -> list[list[i
     rows: list[list[int]] = []
     for number in numbers:  # a line goes on in another at its right
         line, last = lines[number], lines[rows[-1][-1] if rows else number]
-        if rows and line.left >= last.right - min(last.size, line.size) and _is_beside(last, line):
-            rows[-1].append(number)
-        else:
-            rows.append([number])
+        if not rows or line.left < last.right - min(last.size, line.size) or not _is_beside(last, line):
+            rows.append([])
+        rows[-1].append(number)
     return rows
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ocr.line_reader.line_features import Floats, LineTokens, pair_geometry
+from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.line_features import LineTokens, pair_geometry
 from ocr.line_reader.networks import CODED, expanded, stored_in
 
 WEIGHTS, SIZES = "structure.safetensors", "structure.json"

@@ -20,10 +20,8 @@ def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) ->
 
     step: the retry step whose limits apply, None for the configured ones.
     """
-    ngram, published = (
-        config.pdf if kind == "pdf" else config.image,
-        settings_for("pdf" if kind == "pdf" else "image"),
-    )
+    ngram = config.pdf if kind == "pdf" else config.image
+    published = settings_for("pdf" if kind == "pdf" else "image")
     settings = DecodeSettings(
         max_tokens=config.max_tokens,
         ngram_size=published.ngram_size if ngram.size is None else ngram.size,
@@ -64,18 +62,10 @@ def decode_timings(
     seconds: all that passed from taking the page to its last token. num_together: how many pages were being read then.
     num_pages: that had the same prompt.
     """
+
+    def timing(stage: str, own_s: float, wall_s: float) -> StageTiming:
+        return StageTiming(stage=stage, share_s=own_s / num_pages, wall_s=wall_s, batch_size=num_together)
+
     generate_wall_s = max(read.generate_s, seconds - read.prefill_s)
-    return (
-        StageTiming(
-            stage="decode_prefill",
-            share_s=read.prefill_s / num_pages,
-            wall_s=read.prefill_s,
-            batch_size=num_together,
-        ),
-        StageTiming(
-            stage="decode_generate",
-            share_s=read.generate_s / num_pages,
-            wall_s=generate_wall_s,
-            batch_size=num_together,
-        ),
-    )
+    generate = timing("decode_generate", read.generate_s, generate_wall_s)
+    return timing("decode_prefill", read.prefill_s, read.prefill_s), generate

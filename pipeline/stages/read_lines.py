@@ -7,7 +7,7 @@ import numpy as np
 from encoders.views import UInt8Array
 from ocr.imaging.measures import ONE_ROW
 from ocr.line_reader.faint_print import are_faint, darkened, darkness_between
-from ocr.line_reader.found_lines import Box, ReadLine, TextLine, shared
+from ocr.line_reader.found_lines import Box, ReadLine, TextLine, TurnedLines, shared
 from ocr.line_reader.initials import with_initials
 from ocr.line_reader.language import is_in_doubt, strange_lines
 from ocr.line_reader.line_confidence import line_signals, rated
@@ -15,7 +15,7 @@ from ocr.line_reader.missed_lines import with_missed
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import lines_of_text, page_text
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
-from ocr.line_reader.turned_lines import turned_lines, without_turned
+from ocr.line_reader.turned_lines import rotated, skew_of, turned_lines, without_turned
 from ocr.line_reader.unread_letters import shows_bent_type, shows_letters
 from ocr.types import BoxPx, ParsedText
 from pipeline.outcome.doubt import NONE_READ, doubted, of_no_language, unread
@@ -42,8 +42,8 @@ _MISSED = "text stands on it that was not read"
 _UNREAD = "most of its marks were not read: handwriting, perhaps, or a drawing"
 
 
-def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
-    """Returns the page's result. rendered: must have its pixels.
+def read_lines(rendered: RenderedPage, reader: LineReader, turn_deg: float = 0.0) -> PageResult:
+    """Returns the page's result. rendered: must have its pixels. turn_deg: how far they are turned clockwise first.
 
     Without text it is blank where there is nothing on it but a picture, and doubtful where there is other ink, or print
     too large to be read.
@@ -51,19 +51,23 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
     assert rendered.grey is not None, "a page for the line reader"
     finding, reading, ordering = Stopwatch(), Stopwatch(), Stopwatch()
     with finding.measure():
-        grey = darkened(rendered.grey)
-        darkness = darkness_of(grey)
+        grey, colour = darkened(rendered.grey), rendered.colour
+        if turn_deg:
+            grey, colour = rotated(grey, turn_deg), None if colour is None else rotated(colour, turn_deg)
+        darkness, ink = darkness_of(grey), PageInk.of(grey)
         sought = reader.find(darkness)
+        skew_deg = 0.0 if turn_deg else skew_of(grey, ink, sought, reader)
+    if skew_deg:
+        return read_lines(rendered, reader, skew_deg)
     with reading.measure():  # and what of the page's ink no line covers is looked at again
         found = with_initials(darkness, reader.read(darkness, sought), reader)
-        ink = PageInk.of(grey)
-        turned = turned_lines(grey, ink, found, reader, rendered.runner_up_deg)
+        turned = turned_lines(grey, ink, found, reader, None if turn_deg else rendered.runner_up_deg)
         found = without_turned(found, turned)
         beside = [box for part in turned for box in part.boxes]
         found, stamps, lacks_lines = with_missed(ink, darkness, found, beside, reader)
         turned += stamps
         beside += [box for part in stamps for box in part.boxes]
-        found, lacks_faint = _with_faint(rendered.colour, grey, found, beside, reader)
+        found, lacks_faint = _with_faint(colour, grey, found, beside, reader)
         upright = lines_of_text(found)
         lines = [*upright, *(read for part in turned for read in part.lines)]
         rules = [read for read in found if read.is_rule]
@@ -79,7 +83,7 @@ def read_lines(rendered: RenderedPage, reader: LineReader) -> PageResult:
         written = [line for line in strange if any(line.line is kept for kept in upright)]
         text = page_text(upright, turned, ink.rules, ink.uprights, grey.shape[::-1])
         parsed, confidence = rated(text, signals, reader.calibration, written)
-        parsed = _on_page(parsed, rendered, grey)
+        parsed = _on_page(parsed, rendered, rendered.grey, turn_deg)
     status: PageStatus = "ok" if parsed.text.strip() else "blank"
     own = {"find": finding.seconds, "read": reading.seconds, "order": ordering.seconds}
     timings = render_timings({**rendered.seconds, **own})
@@ -188,14 +192,18 @@ def find_words(rendered: RenderedPage, reader: LineReader) -> SeenWords:
     return SeenWords(words=words, shows_print=shows_print, seconds=watch.seconds)
 
 
-def _on_page(parsed: ParsedText, rendered: RenderedPage, grey: UInt8Array) -> ParsedText:
-    """Returns the text with its boxes in pixels of the page, and inside it, rather than of the image that was read."""
+def _on_page(text: ParsedText, rendered: RenderedPage, grey: UInt8Array, turn_deg: float = 0) -> ParsedText:
+    """Returns the text with its boxes in pixels of the page, and inside it, rather than of what was read.
+
+    That is an image of it, grey, turned clockwise by turn_deg.
+    """
     height_px, width_px = grey.shape
     across, down = rendered.width_px / width_px, rendered.height_px / height_px
+    turn = TurnedLines(turn_deg=turn_deg, lines=(), width_px=width_px, height_px=height_px)
 
     def on_page(box: BoxPx) -> BoxPx:
-        x0, y0, x1, y1 = box
+        x0, y0, x1, y1 = turn.as_it_stands(box) if turn_deg else box
         right, bottom = min(round(x1 * across), rendered.width_px), min(round(y1 * down), rendered.height_px)
-        return round(x0 * across), round(y0 * down), right, bottom
+        return max(0, round(x0 * across)), max(0, round(y0 * down)), right, bottom
 
-    return parsed.with_boxes(on_page)
+    return text.with_boxes(on_page)

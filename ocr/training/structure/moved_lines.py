@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ocr.line_reader.line_features import Floats
+from ocr.line_reader.found_lines import Floats
 from ocr.line_reader.line_structure import LineStructure, structure_of
 from ocr.line_reader.structure_network import TABULAR
 from ocr.training.structure.placed_lines import LinePage

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from ocr.line_reader.found_lines import TextLine
-from ocr.line_reader.levelling import levelled
+from ocr.line_reader.levelling import View
 
 ROWS = range(200, 2000, 60)
+
+
+def levelled(lines: list[TextLine]) -> list[TextLine]:
+    return [*map(View.of(lines).levelled, lines)]
 
 
 def seen(left: int, right: int, y: float, slope: float, change: float, lean: float) -> TextLine:

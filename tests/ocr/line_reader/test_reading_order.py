@@ -4,8 +4,8 @@ from typing import cast
 
 import numpy as np
 
-from ocr.line_reader.found_lines import ReadLine, TextLine
-from ocr.line_reader.line_features import Floats, LineTokens
+from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
+from ocr.line_reader.line_features import LineTokens
 from ocr.line_reader.reading_order import in_reading_order
 from ocr.line_reader.structure_network import ROLES, StructureNetwork
 

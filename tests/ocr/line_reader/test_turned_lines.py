@@ -10,7 +10,7 @@ from ocr.line_reader.found_lines import ReadLine, TextLine, TurnedLines
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.page_text import page_text
 from ocr.line_reader.reading import LineReader, darkness_of
-from ocr.line_reader.turned_lines import turned_lines, without_turned
+from ocr.line_reader.turned_lines import rotated, skew_of, turned_lines, without_turned
 from ocr.types import ParsedText
 
 ABOVE = "Whoever wants to keep a boat here over the winter\nhas to ask the harbour master before September."
@@ -33,6 +33,29 @@ def read(grey: UInt8Array, reader: LineReader) -> tuple[ParsedText, list[TurnedL
     found = reader.read(darkness, reader.find(darkness))
     turned = turned_lines(grey, PageInk.of(grey), found, reader)
     return page_text(without_turned(found, turned), turned), turned
+
+
+def skew(grey: UInt8Array, reader: LineReader) -> float:
+    return skew_of(grey, PageInk.of(grey), reader.find(darkness_of(grey)), reader)
+
+
+@pytest.mark.parametrize("tilt_deg", [-40, -12, 9, 30, 168])
+def test_a_sheet_that_lies_askew_is_turned_until_it_is_upright(reader: LineReader, tilt_deg: int) -> None:
+    sheet = drawn(
+        ((60, 40), ABOVE, {}), ((60, 90), BELOW, {}), ((60, 140), ABOVE, {}), ((60, 190), BELOW, {})
+    )
+    assert abs((skew(rotated(sheet, tilt_deg), reader) + tilt_deg + 180) % 360 - 180) <= 1
+
+
+def test_level_sheets_stay_whatever_else_is_slanted_on_them(reader: LineReader) -> None:
+    sheet = drawn(((60, 40), ABOVE, {}), ((60, 120), "7 rolls", {}))
+    tilted = rotated(drawn(((20, 100), "Not to be taken out of this room", {"fontsize": 20})), -25)
+    stamped = np.minimum(sheet, tilted[100:700, 100:900])
+    few = drawn(
+        ((60, 40), "Rolls", {}), ((200, 40), "12", {}), ((60, 90), "Loaves", {}), ((200, 90), "7", {})
+    )
+    empty = np.full_like(sheet, 255)
+    assert [skew(page, reader) for page in (sheet, stamped, few, rotated(few, 3), empty)] == [0.0] * 5
 
 
 @pytest.mark.parametrize(

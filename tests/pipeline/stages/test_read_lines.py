@@ -66,6 +66,32 @@ def test_a_letter_is_read_with_its_paragraphs_boxes_and_confidence(
         assert 0 <= y0 < y1 <= page.height_px
 
 
+@pytest.mark.parametrize("tilt_deg", [-15, 20, 105])
+def test_a_sheet_that_lies_askew_is_read_as_if_it_lay_level(
+    page: RenderedPage, result: PageResult, reader: LineReader, tilt_deg: int
+) -> None:
+    """Its boxes stand where it shows the words."""
+    sheet = Image.fromarray(page.grey)
+    tilted = sheet.rotate(tilt_deg, Image.Resampling.BICUBIC, expand=True, fillcolor=255)
+    width, height = tilted.size
+    askew = replace(page, grey=np.asarray(tilted), colour=None, width_px=width, height_px=height)
+    found = read_lines(askew, reader)
+    assert found.status == "ok"
+    assert found.parsed is not None
+    assert result.parsed is not None
+    assert found.parsed.text.split() == result.parsed.text.split()
+    turn = np.exp(-1j * np.radians(tilt_deg))
+    for word, level in zip(found.parsed.words, result.parsed.words, strict=True):
+        assert word.box_px is not None
+        assert level.box_px is not None
+        x0, y0, x1, y1 = word.box_px
+        assert 0 <= x0 < x1 <= width
+        assert 0 <= y0 < y1 <= height
+        across, down = (sum(level.box_px[at::2]) / 2 for at in (0, 1))
+        shown = (complex(across, down) - complex(*sheet.size) / 2) * turn + complex(width, height) / 2
+        assert abs(complex(x0 + x1, y0 + y1) / 2 - shown) < 8
+
+
 def test_no_letter_is_cut_away_under_a_table(reader: LineReader) -> None:
     """The third page of the fax has a table above a paragraph, whose columns say nothing about its words."""
     parsed = read_lines(rendered(SAMPLES / "fax.tiff", 2), reader).parsed
