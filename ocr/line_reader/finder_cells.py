@@ -85,8 +85,6 @@ def _runs(cells: Cells, least: float) -> _Runs:
     )
     jumps = np.abs(np.diff(baseline, prepend=0)) > _ONE_LINE * np.maximum(size, np.roll(size, 1))
     starts = np.flatnonzero(jumps | (np.diff(column, prepend=-1) != 0))
-    if not len(starts):
-        return _Runs(column, baseline, size, text, text)
     weight = np.add.reduceat(text, starts)
     return _Runs(
         column[starts],

@@ -36,8 +36,8 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
         x0, y0, x1, y1 = box
         beside = [own for own in lines if own.line.left < x1 < own.line.right and _is_beside(own.line, box)]
         feet = [float(own.line.baseline[0]) for own in found if own is read or _is_beside(own.line, box)]
-        # Q goes below it
-        foot = min((y for y in feet if abs(y - y1) < _FOOT * read.line.size), default=max(feet))
+        near = (y for y in feet if abs(y - y1) < _FOOT * read.line.size)  # Q goes below it
+        foot = min(near, default=max(feet))
         baseline = np.full(x1 - x0, foot, np.float32)
         large = TextLine(left=x0, right=x1, baseline=baseline, size=(foot - y0) / _CAPITAL)
         (initial,) = reader.read(darkness, [large])

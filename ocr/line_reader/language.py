@@ -107,7 +107,6 @@ def _is_sparse(line: ReadLine) -> bool:
 def _odds(line: ReadLine) -> float:
     if _is_sparse(line):
         return _SPARSE_ODDS
-    costs = letter_costs(line.text)
-    ordinary = _BEFOREHAND + len(_SIGN.findall(line.text))
+    costs, ordinary = letter_costs(line.text), _BEFOREHAND + len(_SIGN.findall(line.text))
     cost = (sum(costs) + _ORDINARY * ordinary) / (len(costs) + ordinary)
     return _BIAS + _UNSURE * math.log(1 - line.words_confidence + _SURE) + _COST * cost

@@ -100,8 +100,7 @@ def _lean(left: Numbers, middle: Numbers, size: float, slope: float) -> float:
     """Returns the lean with which most lines begin where others do."""
 
     def alike(lean: float) -> int:
-        at = np.rint((left + lean * middle) / size)
-        return int((np.unique(at, return_counts=True)[1] ** 2).sum())
+        return int((np.unique(np.rint((left + lean * middle) / size), return_counts=True)[1] ** 2).sum())
 
     leans = np.arange(-_LEAN, _LEAN + _STEP, _STEP)
     return slope + float(max(sorted(leans, key=abs), key=lambda more: alike(slope + more)))

@@ -82,8 +82,7 @@ def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[in
     """Returns how far a line may reach to the left and to the right: up to its neighbours, and not far."""
     row = ends[np.abs(ends[:, 2] - line.middle) < ONE_ROW * line.size]
     left = row[row[:, 0] < line.left, 1].max(initial=0)
-    right = row[row[:, 1] > line.right, 0].min(initial=width)
-    reach = _REACH * line.size
+    right, reach = row[row[:, 1] > line.right, 0].min(initial=width), _REACH * line.size
     first, end = max(left, line.left - reach), min(right, line.right + reach)
     return round(min(first, line.left)), round(max(end, line.right))
 
@@ -103,8 +102,7 @@ def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
         return 0
     found = int(inked[wide[0] - 1]) + 1
     beyond_letters = line.band(darkness, columns[:found], ABOVE_LETTERS, BELOW_LETTERS)
-    is_rule = bool((beyond_letters.min(0) > level).any())
-    return found if found > _LEAST * line.size and not is_rule else 0
+    return found if found > _LEAST * line.size and not bool((beyond_letters.min(0) > level).any()) else 0
 
 
 def _ink(darkness: Floats, line: TextLine, end: int) -> np.float64:

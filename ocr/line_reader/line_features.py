@@ -117,8 +117,7 @@ def pair_geometry(places: Any, module: Any = np, firsts: slice = slice(None)) ->
     module: numpy or torch, whose arrays these are. firsts: the first lines, of those that are wanted.
     """
     a, b = places[..., firsts, None, :], places[..., None, :, :]
-    across = b[..., :2] - a[..., :2]
-    down = b[..., 2] - a[..., 2]
+    across, down = b[..., :2] - a[..., :2], b[..., 2] - a[..., 2]
     shared = module.minimum(a[..., 1], b[..., 1]) - module.maximum(a[..., 0], b[..., 0])
     narrower = module.minimum(a[..., 1] - a[..., 0], b[..., 1] - b[..., 0])
     smaller = module.minimum(a[..., 3], b[..., 3])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import Floats, TextLine
@@ -77,19 +78,7 @@ def _window(darkness: Floats, x: Any, y: Any, factor: int) -> tuple[int, int, Fl
     x1 = max(x0 + 1, min(width, math.ceil(x[1]) + 2 * factor))
     y1 = max(y0 + 1, min(height, math.ceil(y[1]) + 2 * factor))
     window = np.ascontiguousarray(darkness[y0:y1, x0:x1], np.float32)
-    return x0, y0, _averaged(window, factor) if factor > 1 else window
-
-
-def _averaged(window: Floats, factor: int) -> Floats:
-    """Returns the means of squares of pixels, also of those that the right or the lower edge cuts."""
-    for _ in range(2):  # down, then across
-        sums = np.zeros_like(window[::factor])
-        for start in (*range(1, factor), 0):
-            part = window[start::factor]
-            sums[: len(part)] += part
-        numbers = np.diff([*range(0, len(window), factor), len(window)]).astype(np.float32)
-        window = (sums / numbers[:, None]).T
-    return window
+    return x0, y0, np.asarray(Image.fromarray(window).reduce(factor)) if factor > 1 else window
 
 
 def pieces(image: Floats) -> Iterator[Floats]:

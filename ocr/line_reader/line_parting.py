@@ -72,16 +72,15 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
-def _white(darkness: Floats, line: TextLine, number: int, y: float) -> list[_Gap]:
-    """Returns the wide gaps in a line. number, y: its own, and its height on the page once that is level."""
+def _white(darkness: Floats, line: TextLine, number: int, y: float) -> Iterator[_Gap]:
+    """Yields the wide gaps in a line. number, y: its own, and its height on the page once that is level."""
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
-        return []
+        return
     pixels = line.band(darkness, np.arange(left, right))
     paper, ink = quantiles(pixels, (0.3, 0.97))
     level = paper + _WHITE * (ink - paper)
-    is_white = pixels.max(0) < level
-    beside = max(1, round(_BESIDE_RULE * line.size))
+    is_white, beside = pixels.max(0) < level, max(1, round(_BESIDE_RULE * line.size))
     rules = []
     for a, b in stretches(pixels.min(0) > level):
         is_set_off = is_white[max(0, a - beside) : a].any() and is_white[b : b + beside].any()
@@ -92,12 +91,10 @@ def _white(darkness: Floats, line: TextLine, number: int, y: float) -> list[_Gap
     gaps = [(a, b) for a, b in stretches(is_white) if a > 0 and b < wide and b - a > _SPACE * line.size]
     spaces = sorted((b - a for a, b in gaps), reverse=True)[: round(wide / (_WORD * line.size))]
     usual = median(spaces) if len(spaces) > 1 else 0.0
-    found = [(a, b, any(a <= rule < b for rule in rules)) for a, b in gaps]
-    return [
-        _Gap(left + a, left + b, y, line.size, number, b - a >= _WIDER * usual, has_rule, level)
-        for a, b, has_rule in found
-        if has_rule or b - a >= _WIDE * line.size
-    ]
+    for a, b in gaps:
+        has_rule, is_clear = any(a <= rule < b for rule in rules), b - a >= _WIDER * usual
+        if has_rule or b - a >= _WIDE * line.size:
+            yield _Gap(left + a, left + b, y, line.size, number, is_clear, has_rule, level)
 
 
 def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: float) -> bool:
@@ -106,8 +103,7 @@ def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: flo
     It may begin or end beside them, as at a column's first and last line, and then goes on far to its other side.
     """
     ends = max(line.left, left - 1), min(line.right, darkness.shape[1], right + 1)  # it may be slanted
-    pixels = line.band(darkness, np.arange(*ends), *_BEYOND_LETTERS)
-    return bool((pixels.max(-1) > level).all(0).any())
+    return bool((line.band(darkness, np.arange(*ends), *_BEYOND_LETTERS).max(-1) > level).all(0).any())
 
 
 def _around(lines: Sequence[TextLine], level: Sequence[TextLine]) -> Iterator[_Gap]:
@@ -161,8 +157,7 @@ class _Gutter:
 
     def is_met_by(self, gap: _Gap) -> bool:
         """Returns whether the gap continues it: one row below, at the same place."""
-        down = gap.y - self.gaps[-1].y
-        shared = min(gap.x1, self.x1) - max(gap.x0, self.x0)
+        down, shared = gap.y - self.gaps[-1].y, min(gap.x1, self.x1) - max(gap.x0, self.x0)
         return down > _ONE_ROW * gap.size and shared >= _SHARED * gap.size
 
 
@@ -186,8 +181,7 @@ def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float
     """Returns the widest stretch of a gap without ink above or below the band that was searched, such as of quotes."""
     left, right = round(gap.x0), round(gap.x1)
     pixels = line.band(darkness, np.arange(left, right), ABOVE_LETTERS, BELOW_LETTERS)
-    inked = pixels.max(0) > gap.ink
-    beside = max(1, round(_BESIDE_RULE * line.size))
+    inked, beside = pixels.max(0) > gap.ink, max(1, round(_BESIDE_RULE * line.size))
     for a, b in stretches(inked):
         if b - a < _SPECK * line.size or _is_rule(darkness, line, left + a, left + b, gap.ink):
             inked[max(0, a - beside) : b + beside] = False

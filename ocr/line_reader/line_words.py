@@ -88,8 +88,7 @@ def widest_hole(image: Floats, letters: Sequence[Letter], *, above: float, below
     is_lost[: round(places[0])] = is_lost[round(places[-1]) :] = False
     for x in places:
         is_lost[max(0, round(x - _BEFORE * size)) : round(x + _BEHIND * size)] = False
-    columns = np.flatnonzero(is_lost)
-    widest = 0
+    columns, widest = np.flatnonzero(is_lost), 0
     for run in np.split(columns, np.flatnonzero(np.diff(columns) > _GAP * size) + 1) if len(columns) else ():
         part = ink[:, run[0] : run[-1] + 1]
         heights = (len(part) - part[::-1].argmax(0) - part.argmax(0))[part.any(0)]

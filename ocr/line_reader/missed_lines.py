@@ -5,7 +5,7 @@ what is then read for sure is text: of signatures and drawings next to nothing i
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -20,7 +20,7 @@ from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine, TurnedL
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_images import normalised
-from ocr.line_reader.page_ink import AS_HIGH, LEAST_PX, PageInk
+from ocr.line_reader.page_ink import AS_HIGH, CAPITALS, PageInk, lines_of_ink
 from ocr.line_reader.reading import LineReader
 from ocr.line_reader.turned_lines import read_turned
 from ocr.line_reader.unread_letters import is_hollow
@@ -32,9 +32,6 @@ _LEAST_SHAPE = 1.5  # a row is so many times as wide as high
 # More strokes than that cross a row of pixels of text, but for numbers beside a line, and so many for each time that it
 # is as wide as high. Of 1,529 rows on 315 pages 525 have less; all that is text has three, and 1.0.
 _FEW_STROKES, _STROKES = 2, 0.9
-# How high small letters and capitals are, in type sizes, where rows of pixels with so much of the ink of the fullest
-# ones, one in so many, are theirs. Fewer rows in between, of their height, may have less.
-_SMALL_LETTERS, _CAPITALS, _FULLEST, _HOLE = (0.43, 0.4), (0.7, 0.15), 8, 0.12
 _TAILS = 0.1  # in type sizes: tails of letters are longer
 _INK = 0.4
 _MANY_PX = 100_000  # of more in a row not all tell its slope
@@ -219,7 +216,8 @@ class _Search:
                 break
             if at == own and self._is_stamp(left, top, window, own):
                 return []
-            lines = sorted(_lines(inked, left, top, at), key=lambda it: abs(math.log(it.size / self.size)))
+            shown = lines_of_ink(inked, left, top, at)
+            lines = sorted(shown, key=lambda it: abs(math.log(it.size / self.size)))
             if lines and (row.height - abs(at) * row.width) / ink.scale < AS_HIGH[1] * self.size:
                 lines.append(_below_ascenders(lines[0], row.y0 / ink.scale, at, self.size))
             for line in lines:
@@ -283,50 +281,28 @@ def _slope_of(ink: Mask) -> float:
 def _below_ascenders(line: TextLine, top: float, slope: float, size: float) -> TextLine:
     """Returns a row's line in the page's type size if ascenders or capitals begin at its top, whatever is below it."""
     across = np.arange(line.right - line.left) - (line.right - line.left) / 2
-    first = top + abs(slope) * len(across) / 2 + _CAPITALS[0] * size
+    first = top + abs(slope) * len(across) / 2 + CAPITALS[0] * size
     return replace(line, baseline=(first + slope * across).astype(np.float32), size=size)
-
-
-def _lines(ink: Mask, x0: int, y0: int, slope: float) -> Iterator[TextLine]:
-    """Yields the lines that a row's ink shows if most of it is of small letters, and of capitals; none for specks."""
-    down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
-    if down.any():
-        own = np.arange(len(ink))[:, None] + down[None]
-        ink = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))
-    profile = ink.sum(1)
-    columns = np.flatnonzero(ink.any(0))
-    for height, dense in (_SMALL_LETTERS, _CAPITALS) if len(columns) >= LEAST_PX else ():
-        full = np.flatnonzero(profile > dense * np.sort(profile)[-max(1, len(profile) // _FULLEST)])
-        holes = np.flatnonzero(np.diff(full) > max(2, _HOLE * len(profile))) + 1
-        band = max(np.split(full, holes), key=len)
-        top, foot = y0 + int(band[0]), y0 + int(band[-1]) + 1
-        first, end = int(columns[0]), int(columns[-1]) + 1
-        baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
-        yield TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
 
 
 def _above_tails(read: ReadLine, foot: float) -> ReadLine:
     """Returns a line whose letters' tails, which end at a row's foot, were taken for parts of small letters."""
-    line, high = read.line, _CAPITALS[0] * read.line.size
+    line, high = read.line, CAPITALS[0] * read.line.size
     if line.baseline.max() + _TAILS * line.size < foot or not set("gjpqy").intersection(read.text):
         return read
-    size = high / (_CAPITALS[0] + DESCENT)
+    size = high / (CAPITALS[0] + DESCENT)
     return replace(read, line=replace(line, baseline=line.baseline - np.float32(DESCENT * size), size=size))
 
 
 def _stands_on_others(line: TextLine, lines: Iterable[ReadLine]) -> bool:
     """Returns whether a row's line is where lines were read: ink such as a sheet's edge may reach around them."""
-    shared = sum(_shared(line, read.line) for read in lines if read.text.strip())
-    return shared > _ON_OTHERS * (line.right - line.left)
-
-
-def _shared(line: TextLine, other: TextLine) -> int:
-    """Returns over how many columns of pixels two lines are in one row."""
-    left, right = max(line.left, other.left), min(line.right, other.right)
-    if left >= right:
-        return 0
-    base, its = (it.baseline[(left + right) // 2 - it.left] for it in (line, other))
-    return right - left if abs(base - its) < ONE_ROW * min(line.size, other.size) else 0
+    on_others = 0
+    for other in (read.line for read in lines if read.text.strip()):
+        left, right = max(line.left, other.left), min(line.right, other.right)
+        if left < right:
+            base, its = (it.baseline[(left + right) // 2 - it.left] for it in (line, other))
+            on_others += (right - left) * (abs(base - its) < ONE_ROW * min(line.size, other.size))
+    return bool(on_others > _ON_OTHERS * (line.right - line.left))
 
 
 def _is_more(longer: ReadLine, before: ReadLine) -> bool:

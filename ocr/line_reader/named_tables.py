@@ -191,8 +191,7 @@ def _parted(rows: Sequence[NamedRow], edges: Sequence[float]) -> Sequence[Sequen
     columns = [{bisect(edges, x) for x, _ in row.line.parts} for row in rows]
     number, alike = len(columns[0]), columns.count(columns[0])
     are_pairs = number > 1 and alike == len(rows) and all(row.has_value for row in rows)
-    are_rows = are_pairs or (number > 2 and alike > 2)
-    return [[row] for row in rows] if are_rows else [rows]
+    return [[row] for row in rows] if are_pairs or (number > 2 and alike > 2) else [rows]
 
 
 def _joined(rows: Sequence[NamedRow], x0: float) -> Iterator[list[NamedRow]]:

@@ -38,6 +38,7 @@ CODED = ".scale"
 # negative, or blank's if less likely than LEAST.
 LEAST = 0.2
 Frames = tuple[npt.NDArray[np.intp], Floats]
+Pair = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ def finder_graph() -> Graph:
     graph, (a, b, c, d, e) = Graph(), WIDTHS
     double = graph.constant([1.0, 1.0, 2.0, 2.0])
 
-    def conv(x: str, name: str, sizes: tuple[int, int], stride: int = 1) -> str:
+    def conv(x: str, name: str, sizes: Pair, stride: int = 1) -> str:
         return graph.op("Relu", _normed(graph, x, f"{name}.0", f"{name}.1", sizes, stride=stride))
 
     def residual(x: str, name: str, size: int) -> str:
@@ -134,7 +135,7 @@ def finder_graph() -> Graph:
         inner = _normed(graph, inner, f"{name}.b.0", f"{name}.b.1", (size, size))
         return graph.op("Relu", graph.op("Add", x, inner))
 
-    def joined(fine: str, coarse: str, level: int, sizes: tuple[int, int]) -> str:
+    def joined(fine: str, coarse: str, level: int, sizes: Pair) -> str:
         narrow = _conv(graph, coarse, f"u{level}", sizes, kernel=(1, 1), bias=True)
         nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
         wide = graph.op("Resize", narrow, "", double, **nearest)
@@ -197,9 +198,8 @@ def _trunk_block(graph: Graph, x: str, name: str, width: int, heads: int) -> str
     scores = graph.op("MatMul", query, graph.op("Transpose", key, perm=[0, 1, 3, 2]))
     scores = graph.op("Mul", scores, graph.constant([(width // heads) ** -0.5]))
     attended = graph.op("MatMul", graph.op("Softmax", scores, axis=-1), value)
-    attended = graph.op(
-        "Reshape", graph.op("Transpose", attended, perm=[0, 2, 1, 3]), graph.constant([0, 0, width])
-    )
+    attended = graph.op("Transpose", attended, perm=[0, 2, 1, 3])
+    attended = graph.op("Reshape", attended, graph.constant([0, 0, width]))
     x = graph.op("Add", x, _linear(graph, attended, f"{name}.out", width, width))
     wide = _linear(graph, _layer_norm(graph, x, f"{name}.n2", width), f"{name}.up", width, 3 * width)
     wide = graph.op("FastGelu", wide, domain=_MICROSOFT)
@@ -207,36 +207,25 @@ def _trunk_block(graph: Graph, x: str, name: str, width: int, heads: int) -> str
 
 
 def _conv(
-    graph: Graph,
-    x: str,
-    name: str,
-    sizes: tuple[int, int],
-    *,
-    kernel: tuple[int, int] = (3, 3),
-    stride: int = 1,
-    groups: int = 1,
-    bias: bool = False,
+    graph: Graph, x: str, name: str, sizes: Pair, *, kernel: Pair = (3, 3), bias: bool = False, **more: int
 ) -> str:
-    before, after = sizes
-    down, across = kernel[0] // 2, kernel[1] // 2
+    (before, after), down, across = sizes, kernel[0] // 2, kernel[1] // 2
+    pads, strides, groups = [down, across] * 2, [more.get("stride", 1)] * 2, more.get("groups", 1)
     inputs = [x, graph.weight(f"{name}.weight", after, before // groups, *kernel)]
     inputs += [graph.weight(f"{name}.bias", after)] if bias else []
-    pads, strides = [down, across, down, across], [stride, stride]
     return graph.op("Conv", *inputs, kernel_shape=kernel, pads=pads, strides=strides, group=groups)
 
 
-def _normed(graph: Graph, x: str, name: str, norm: str, sizes: tuple[int, int], **more: Any) -> str:
+def _normed(graph: Graph, x: str, name: str, norm: str, sizes: Pair, **more: Any) -> str:
     """Returns a convolution with its batch norm, which become one as the session is made."""
-    parts = [
-        graph.weight(f"{norm}.{part}", sizes[1]) for part in ("weight", "bias", "running_mean", "running_var")
-    ]
+    names = "weight", "bias", "running_mean", "running_var"
+    parts = [graph.weight(f"{norm}.{part}", sizes[1]) for part in names]
     return graph.op("BatchNormalization", _conv(graph, x, name, sizes, **more), *parts, epsilon=_EPSILON)
 
 
 def _linear(graph: Graph, x: str, name: str, before: int, after: int) -> str:
     matrix = graph.weight(f"{name}.weight", before, after, kind=INT8)
-    scale = graph.weight(f"{name}.weight{CODED}", after)
-    bias = graph.weight(f"{name}.bias", after)
+    scale, bias = graph.weight(f"{name}.weight{CODED}", after), graph.weight(f"{name}.bias", after)
     return graph.op("DynamicQuantizeMatMul", x, matrix, scale, "", bias, domain=_MICROSOFT)
 
 
@@ -247,8 +236,7 @@ def _layer_norm(graph: Graph, x: str, name: str, width: int) -> str:
 
 def _session(graph: Graph, names: tuple[str, str], file: Path, threads: int) -> onnxruntime.InferenceSession:
     """Returns the graph with the weights in a file, ready to run. names: of its input and its output."""
-    weights = _weights(graph, file)
-    options = onnxruntime.SessionOptions()
+    weights, options = _weights(graph, file), onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.enable_cpu_mem_arena = False  # pages and lines are of all sizes: it would only grow
     options.log_severity_level = 3

@@ -79,8 +79,7 @@ def _tensor(name: str, kind: int, shape: Sequence[int]) -> bytes:
 
 def _value(name: str, shape: Shape) -> bytes:
     sizes = (_field(1, _field(1 if isinstance(size, int) else 2, size)) for size in shape)
-    kind = _field(1, FLOAT) + _field(2, b"".join(sizes))
-    return _field(1, name) + _field(2, _field(1, kind))
+    return _field(1, name) + _field(2, _field(1, _field(1, FLOAT) + _field(2, b"".join(sizes))))
 
 
 def _field(number: int, value: int | float | str | bytes) -> bytes:

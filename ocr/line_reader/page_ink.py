@@ -1,7 +1,7 @@
 """A page's ink, and what of it no line covers: in rows, beside lines, as a share of the page."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -39,6 +39,9 @@ _LEVEL_PX, _RULE_PX, _RULE_SHARE = 3, 40, 1 / 24
 _SPARSE = 0.05  # frames and strokes of a pen have less ink in their bounds than type
 _MOST_PIECES = 400  # the largest ones are looked at
 AS_HIGH = (0.35, 1.5)  # in type sizes: as high as the page's lines
+# How high small letters and capitals are, in type sizes, where rows of pixels with so much of the ink of the fullest
+# ones, one in so many, are theirs. Fewer rows in between, of their height, may have less.
+_SMALL_LETTERS, CAPITALS, _FULLEST, _HOLE = (0.43, 0.4), (0.7, 0.15), 8, 0.12
 # Levels by which a plain ground differs from its middle shade, marks twice as much; a bar code has less ground.
 _ON_GROUND, _LEAST_GROUND = 20, 0.72
 _GROWN_PX = 16  # by so much at most areas of pictures are too large
@@ -205,6 +208,23 @@ class PageInk:
         """Returns the bounds of a row in pixels of the whole page, with white beside it."""
         x0, y0, x1, y1 = (side / self.scale for side in (row.x0 - 1, row.y0, row.x1 + 1, row.y1))
         return x0, y0, x1, y1
+
+
+def lines_of_ink(ink: Mask, x0: int, y0: int, slope: float) -> Iterator[TextLine]:
+    """Yields the lines that a row's ink shows if most of it is of small letters, and of capitals; none for specks."""
+    down = np.rint(slope * (np.arange(ink.shape[1]) - ink.shape[1] / 2)).astype(np.intp)
+    if down.any():
+        own = np.arange(len(ink))[:, None] + down[None]
+        ink = np.take_along_axis(ink, np.clip(own, 0, len(ink) - 1), 0) & (own >= 0) & (own < len(ink))
+    profile, columns = ink.sum(1), np.flatnonzero(ink.any(0))
+    for height, dense in (_SMALL_LETTERS, CAPITALS) if len(columns) >= LEAST_PX else ():
+        full = np.flatnonzero(profile > dense * np.sort(profile)[-max(1, len(profile) // _FULLEST)])
+        holes = np.flatnonzero(np.diff(full) > max(2, _HOLE * len(profile))) + 1
+        band = max(np.split(full, holes), key=len)
+        top, foot = y0 + int(band[0]), y0 + int(band[-1]) + 1
+        first, end = int(columns[0]), int(columns[-1]) + 1
+        baseline = (foot + slope * (np.arange(first, end) - ink.shape[1] / 2)).astype(np.float32)
+        yield TextLine(left=x0 + first, right=x0 + end, baseline=baseline, size=(foot - top) / height)
 
 
 def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:

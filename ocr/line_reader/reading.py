@@ -1,6 +1,6 @@
 """Finds the lines of a page and reads them. No text is invented: each line's text is what its pixels show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +12,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
 from ocr.line_reader.found_lines import Floats, Ints, LineWord, ReadLine, TextLine
+from ocr.line_reader.label_boxes import label_boxes
 from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
 from ocr.line_reader.line_parting import parted
@@ -87,7 +88,21 @@ class LineReader:
         if is_worth_halving(*looks[:2]):
             looks += self._looks([(_reduced(page, 1 / 2), first.scale / 2)], darkness.shape[1])
         lines = merged(looks, lambda lines: self._sure_letters(darkness, lines))
-        return joined(darkness, lengthened(darkness, parted(darkness, lines)))
+        whole = joined(darkness, lengthened(darkness, parted(darkness, lines)))
+        return [part for line in whole for part in self._with_labels(darkness, line)]
+
+    def _with_labels(self, darkness: Floats, line: TextLine) -> list[TextLine]:
+        """Returns a line, in parts if more is read so as it runs over boxes with light letters."""
+        labels, ends = list[TextLine](), [line.left]
+        for start, end, likely in label_boxes(darkness, line):
+            if read := self.read(darkness, [replace(own, is_sure=False) for own in likely]):
+                labels.append(max(read, key=lambda own: own.num_letters * own.confidence).line)
+                ends += [start, end]
+        sides = zip(ends[::2], [*ends[1::2], line.right], strict=True)
+        parts = [*labels, *(line.between(*side) for side in sides if side[1] - side[0] > line.size / 2)]
+        readings = (self.read(darkness, own) for own in (parts, [line]) if labels)
+        both = [sum(own.num_letters * own.confidence for own in read) for read in readings]
+        return parts if labels and both[0] > both[1] else [line]
 
     def shows_large_print(self, darkness: Floats) -> bool:
         """Returns whether letters or digits are read on the page, [H, W], once it is reduced, as those of a poster."""
@@ -124,8 +139,7 @@ class LineReader:
 
     def _sure_letters(self, darkness: Floats, lines: Sequence[TextLine]) -> int:
         """Returns how many letters and digits the lines have, without those that are none perhaps."""
-        read = self.read(darkness, lines)
-        return sum(line.num_letters for line in read if line.confidence > _LEAST_SURE)
+        return sum(line.num_letters for line in self.read(darkness, lines) if line.confidence > _LEAST_SURE)
 
     def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
         """Returns the lines with their texts, in the order given; what is a rule and no text has none.
@@ -146,7 +160,10 @@ class LineReader:
             letters = with_raised(image, self._decoded(*own), above=ABOVE, below=BELOW)
             texts[line].append("".join(letter.text for letter in letters))
             chances[line] += [letter.chance for letter in letters]
-            words[line] += _words(image, letters, lines[line], starts[line])
+            origin, step = page_scale(lines[line])
+            placed = placed_words(image, letters, above=ABOVE, below=BELOW)
+            ends = ([origin + step * (starts[line] + x) for x in (it.left, it.right)] for it in placed)
+            words[line] += [replace(it, left=x0, right=x1) for it, (x0, x1) in zip(placed, ends, strict=True)]
             holes[line] = max(holes[line], widest_hole(image, letters, above=ABOVE, below=BELOW))
             starts[line] += image.shape[1]
         found = [
@@ -234,14 +251,6 @@ def _marks(images: Sequence[tuple[int, Floats]], lines: Sequence[ReadLine]) -> l
         own = marks_of(image, size_px) if may_be_rule(lines[number]) else None
         found[number] = own if found.get(number, own) is not None else None
     return [found[number] for number in range(len(lines))]
-
-
-def _words(image: Floats, letters: Sequence[Letter], line: TextLine, start: int) -> Iterator[LineWord]:
-    """Yields the words of a piece of a line's image that begins at its pixel column `start`."""
-    origin, step = page_scale(line)
-    for word in placed_words(image, letters, above=ABOVE, below=BELOW):
-        left, right = (origin + step * (start + x) for x in (word.left, word.right))
-        yield replace(word, left=left, right=right)
 
 
 def darkness_of(grey: UInt8Array) -> Floats:

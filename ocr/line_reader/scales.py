@@ -94,5 +94,4 @@ def _share(one: TextLine, other: TextLine) -> float:
     bases = [line.baseline[left - line.left : right - line.left] for line in (one, other)]
     top = np.maximum(*(base - _CAPS * line.size for base, line in zip(bases, (one, other), strict=True)))
     height = np.clip(np.minimum(*bases) - top, 0, None)
-    smaller = min(_CAPS * line.size * (line.right - line.left) for line in (one, other))
-    return float(height.sum()) / smaller
+    return float(height.sum()) / min(_CAPS * line.size * (line.right - line.left) for line in (one, other))

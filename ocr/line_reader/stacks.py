@@ -40,8 +40,7 @@ class Stack:
     @property
     def axis(self) -> Axis:
         """Returns the class: height and width with padding."""
-        _, height, width = self.pixels.shape
-        return height, width
+        return self.pixels.shape[1], self.pixels.shape[2]
 
 
 class StackedNetworks(Networks, ABC):
@@ -56,21 +55,15 @@ class StackedNetworks(Networks, ABC):
 
     def cells(self, pages: Sequence[Floats]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
-        found = self._read(FIND, pages)
-        sizes = [[_up(side, DEEPEST_PX) // STRIDE_PX for side in page.shape] for page in pages]
-        return [
-            own["cells"][:, :height, :width].astype(np.float32)
-            for own, (height, width) in zip(found, sizes, strict=True)
-        ]
+        sizes = ([_up(side, DEEPEST_PX) // STRIDE_PX for side in page.shape] for page in pages)
+        found = zip(self._read(FIND, pages), sizes, strict=True)
+        return [own["cells"][:, :height, :width].astype(np.float32) for own, (height, width) in found]
 
     def frames(self, images: Sequence[Floats]) -> list[Frames]:
         """Returns what each frame of line images [HEIGHT_PX, W] shows; see Networks."""
-        found = self._read(LINE, images)
-        numbers = [num_frames(self.sizes, image.shape[1]) for image in images]
-        return [
-            (own["classes"][:number].astype(np.intp), own["chances"][:number])
-            for own, number in zip(found, numbers, strict=True)
-        ]
+        numbers = (num_frames(self.sizes, image.shape[1]) for image in images)
+        found = zip(self._read(LINE, images), numbers, strict=True)
+        return [(own["classes"][:num].astype(np.intp), own["chances"][:num]) for own, num in found]
 
     def _read(self, path: str, images: Sequence[Floats]) -> list[Outputs]:
         stacks = list(stacked(path, images))

@@ -1,0 +1,47 @@
+"""White letters in small boxes are read, as in a manual's table; frames, rules and pictures are no such boxes."""
+
+from typing import Any
+
+import numpy as np
+import pymupdf
+import pytest
+
+from ocr.line_reader.found_lines import TextLine
+from ocr.line_reader.label_boxes import label_boxes
+from tests.ocr.line_reader.printed import printed, shipped
+
+LABELS = ("optional", "yes", "read-only", "inline", "virtual", "protected")
+SHADES = ((0.53,) * 3, (0.45, 0.55, 0.76), (0.33,) * 3, (0.33, 0.67, 0.33), (0.85, 0.33, 0.31), (0.2,) * 3)
+
+
+def labelled(size: float) -> Any:
+    """Draws rows of a table, each with a label in a box of another shade beside a word."""
+
+    def draw(page: Any) -> None:
+        for number, (label, shade) in enumerate(zip(LABELS, SHADES, strict=True)):
+            y = 40 + 2.2 * size * number
+            page.insert_text((40, y), f"setting {number} of the file", fontsize=11)
+            wide = pymupdf.get_text_length(label, fontsize=size)
+            box = pymupdf.Rect(168, y - size, 176 + wide, y + 0.35 * size)
+            page.draw_rect(box, color=shade, fill=shade, radius=0.15)
+            page.insert_text((172, y), label, fontsize=size, color=(1, 1, 1))
+
+    return draw
+
+
+@pytest.mark.parametrize("size", [7, 9])
+@pytest.mark.parametrize("dpi", [110, 150, 200])
+def test_white_labels_are_read_whatever_the_shade_of_their_boxes(size: float, dpi: int) -> None:
+    darkness = printed(labelled(size), dpi)
+    read = shipped().read(darkness, shipped().find(darkness))
+    assert {word.text for line in read for word in line.words} >= set(LABELS)
+
+
+def test_frames_rules_and_bars_are_no_labels() -> None:
+    darkness = np.zeros((200, 600), np.float32)
+    darkness[80:102, 100:160] = 0.5
+    darkness[82:100, 102:158] = 0  # a frame
+    darkness[101:103, 200:300] = 0.5  # a rule below a word
+    darkness[40:160, 350:600] = 0.5  # a picture
+    line = TextLine(left=80, right=600, baseline=np.full(520, 99, np.float32), size=20.0)
+    assert not list(label_boxes(darkness, line))
