@@ -24,7 +24,8 @@ _FOLDED = str.maketrans(
     }
 )
 _LEADERS = re.compile(r"\s*(?:\.\s*){4,}")
-_RULES = re.compile(r"^[^\S\n]*(?:[-\u2010-\u2015−_=~*.·•…][^\S\n]*){5,}$", re.MULTILINE)
+# Typed rules, and boxes to tick, which forms draw and their truth does not have.
+_DRAWN = re.compile(r"^[^\S\n]*(?:[-\u2010-\u2015−_=~*.·•…][^\S\n]*){5,}$|[□☐☑☒][^\S\n]?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,9 +58,9 @@ class Score:
 def score(name: str, category: str, truth: str, reading: Reading, *, any_case: bool = False) -> Score:
     """Returns the score of a page's reading against its truth. any_case: capitals are as good as small letters.
 
-    Lines that are nothing but a typed rule are no text, neither in the truth nor in the reading.
+    Lines that are nothing but a typed rule, and boxes to tick, are no text, neither in the truth nor in the reading.
     """
-    truth, text = (_RULES.sub("", each) for each in (truth, reading.text))
+    truth, text = (_DRAWN.sub("", each) for each in (truth, reading.text))
     if any_case:
         truth, text = truth.lower(), text.lower()
     return Score(

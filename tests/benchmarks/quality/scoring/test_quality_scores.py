@@ -28,6 +28,11 @@ def test_a_line_that_is_a_rule_is_no_text(rule: str) -> None:
     assert _score("Tea 3.10", truth="Tea -- 3.10").characters.num_edits == 3
 
 
+def test_boxes_to_tick_are_no_text() -> None:
+    read = Reading(text="Tea or coffee?\n□ Tea\n☒ Coffee", status="ok")
+    assert score("a.png", "", "Tea or coffee?\nTea\nCoffee", read).characters.num_edits == 0
+
+
 def test_words_count_as_often_as_both_have_them() -> None:
     result = _score("a a b x", truth="a b b c")
     assert (result.bag.shared, result.bag.in_truth, result.bag.in_text) == (2, 4, 4)
