@@ -21,7 +21,7 @@ _STEP, _UP, _DOWN, _ASIDE, _HIGH, _MOST = 0.16, 1.6, 0.8, 12.0, 0.6, 8
 def label_boxes(darkness: Floats, line: TextLine) -> Iterator[tuple[int, int, list[TextLine]]]:
     """Yields the ends of each box in a line, and what the line of its light letters may be. darkness: the page's."""
     size, reached, step = line.size, line.left, max(1, int(_STEP * line.size))
-    columns = np.arange(line.left, min(line.right, darkness.shape[1]), step)
+    columns = np.arange(max(0, line.left), min(line.right, darkness.shape[1]), step)
     rows = line.band(darkness, columns, *_ROWS)
     begin, behind = runs(rows[_WITHIN] - rows[_BELOW].min(0) > _DARKER)
     dark = np.flatnonzero((behind - begin) * step > _LEAST * size).tolist()

@@ -273,7 +273,8 @@ def _filled(table: Table, rows: Sequence[Row]) -> _Filled | None:
         for read, level in zip(row.cells, row.flat, strict=True)
         for word, flat in zip(read.words, level.words, strict=True)
     ]
-    words, written = list[Word](), [list[tuple[Cell, str]]() for _ in range(table[-1].row + 1)]
+    words, last = list[Word](), max(cell.row for cell in table)
+    written = [list[tuple[Cell, str]]() for _ in range(last + 1)]
     for cell in table:
         x0, top, x1, bottom = cell.box
         own = [word for x, y, word in placed if x0 <= x < x1 and top <= y < bottom]
@@ -396,8 +397,7 @@ def _block(rows: Sequence[Row], label: str) -> Block:
     cells = [cell for row in rows for cell in row.cells]
     x0, y0, x1, y1 = zip(*(cell.line.box for cell in cells), strict=True)
     lengths = [len(cell.text) for cell in cells]
-    if label in _LEVELS and not may_be_heading(text):
-        label = "text"
+    label = "text" if label in _LEVELS and not may_be_heading(text) else label
     return Block(
         label=label,
         text=text,
