@@ -359,9 +359,10 @@ def _cell(rng: random.Random, phrase: Callable[[int], str], kind: int | str) -> 
 
 def _over_columns(rng: random.Random, rows: list[list[str]], phrase: Callable[[int], str], heads: int) -> int:
     """Empties cells, puts names over several columns, above heads and in place of rows; returns the rows added."""
-    count, empty, named = len(rows[0]), rng.choice([0, 0, 0.1, 0.4]), rng.choice([0, 0, 0, 0.15])
+    count, named = len(rows[0]), rng.choice([0, 0, 0, 0.15])
+    empty = [0.0, *rng.choices([0.0, 0.0, rng.choice([0.0, 0.1, 0.4, 0.8])], k=count - 1)]
     for row in rows[heads:]:
-        row[1:] = ["" if rng.random() < empty else text for text in row[1:]]
+        row[:] = ["" if rng.random() < share else text for share, text in zip(empty, row, strict=True)]
         if rng.random() < named:
             row[:] = [phrase(4), *[_GOES_ON] * (count - 1)]
     if not heads or count < 3 or rng.random() < 0.6:

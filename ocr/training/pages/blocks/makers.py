@@ -9,10 +9,10 @@ from ocr.training.pages.blocks.slips import amount, slip
 from ocr.training.pages.blocks.tables import grid, table
 
 _MACROS = (
-    "abstract", "boxed", "bullets", "capitals", "clauses", "definitions", "display", "entry", "figure", "filled_grid",
-    "footer", "footnotes", "form", "header", "heading", "invoice", "keyed", "labels", "large_print", "letter", "logo",
-    "long_paragraph", "magazine", "mail", "margin_note", "marked", "mathematics", "names", "paragraph", "parallel",
-    "quotation", "reference", "rule", "short_lines", "small_print", "title",
+    "abstract", "boxed", "bullets", "capitals", "clauses", "closing", "definitions", "derivation", "display", "entry",
+    "figure", "filled_grid", "footer", "footnotes", "form", "header", "heading", "invoice", "keyed", "labels",
+    "large_print", "letter", "logo", "long_paragraph", "magazine", "mail", "margin_note", "marked", "mathematics",
+    "names", "paragraph", "parallel", "quotation", "reference", "rule", "short_lines", "small_print", "title",
 )  # fmt: skip
 MAKERS: dict[str, Maker] = {
     **{make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)},

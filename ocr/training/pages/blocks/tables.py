@@ -17,9 +17,9 @@ def table(w: Writer) -> str:
     """Returns columns of some kinds, as many as fit without wrapping: wrapped cells are hard to order."""
     rng = w.rng
     kinds = rng.choices(KINDS, [kind.share for kind in KINDS], k=rng.randint(2, 7))
-    cells = [kind.make(w) for kind in kinds]
+    cells = [(kind.make(w), i and rng.choice([0.03, 0.03, 0.03, 0.6])) for i, kind in enumerate(kinds)]
     count = rng.randint(2, 14) if w.chance(0.6) else rng.randint(8, 50)
-    rows = [["" if i and w.chance(0.03) else cell(n) for i, cell in enumerate(cells)] for n in range(count)]
+    rows = [["" if w.chance(empty) else cell(n) for cell, empty in cells] for n in range(count)]
     if w.chance(0.85):
         rows.insert(0, [rng.choice(kind.heads) if kind.heads else w.words(1, 1) for kind in kinds])
     while len(rows[0]) > 2 and _room(w, rows) > w.width_pt:

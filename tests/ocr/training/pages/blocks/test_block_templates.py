@@ -2,6 +2,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from ocr.training.pages.blocks.makers import block
@@ -9,6 +10,9 @@ from ocr.training.pages.page_source import USELESS_DRAW
 from ocr.training.structure.true_lines import ROLES, TrueLine, true_lines
 from tests.ocr.training.writers import WIDTH_PT, Desk
 
+_DATED = re.compile(
+    r"\b(?:May|June|July|March|août|mars|Januar|Mai) (?:18|19|20)\d\d$|^(?:Your order|Betreff|Re:) "
+)
 _NUMBERED = re.compile(r"(?:[^\W\d_]+\.?|§) \d+\b(?!\. )")
 
 
@@ -17,7 +21,7 @@ def _written(corpus: Path, name: str, count: int, kind: str = "") -> Iterator[li
 
     class Draws(random.Random):
         def choices(self, options, *args, **more):  # type: ignore[no-untyped-def, override]
-            return [kind] if kind in options else super().choices(options, *args, **more)
+            return [kind] if kind and kind in options else super().choices(options, *args, **more)
 
     for seed in range(count):
         desk = Desk(corpus, seed)
@@ -80,3 +84,44 @@ def test_languages_as_wholes_are_read_one_after_the_other_and_are_not_level(corp
             level += tops[False] == tops[True]
         assert whole > 2
         assert level <= 1
+
+
+def test_where_and_when_what_a_letter_is_about_and_who_signs_are_no_headings(corpus: Path) -> None:
+    """However large."""
+    larger = dates = 0
+    for name in ("letter", "closing"):
+        for lines in _written(corpus, name, 40):
+            sizes = sorted(line.size for line in lines if _role(line) == "text")
+            larger += sizes[-1] > 1.1 * sizes[len(sizes) // 2]
+            dated = [_role(line) for line in lines if _DATED.search(line.text)]
+            assert set(dated) <= {"text"}
+            dates += bool(dated)
+    assert larger > 10
+    assert dates > 10
+
+
+def test_text_goes_on_in_small_letters_between_formulas(corpus: Path) -> None:
+    goes_on = 0
+    for lines in _written(corpus, "derivation", 16):
+        assert {_role(line) for line in lines} == {"text", "formula"}
+        for before, line in pairwise(lines):
+            if _role(before) == "formula" and _role(line) == "text":
+                goes_on += line.text[:1].islower()
+    assert goes_on > 12
+
+
+def test_words_in_figures_are_text_and_read_before_what_stands_below(corpus: Path) -> None:
+    drawn = 0
+    for lines in _written(corpus, "figure", 24):
+        roles = [_role(line) for line in lines]
+        assert set(roles) <= {"text", "caption"}
+        drawn += "text" in roles
+    assert drawn > 4
+
+
+def test_a_head_of_a_page_with_its_number_is_no_heading(corpus: Path) -> None:
+    numbered = 0
+    for lines in _written(corpus, "header", 40):
+        assert {_role(line) for line in lines} <= {"page header", "page number"}
+        numbered += any(_role(o) == "page header" and re.search(r"^\d+\b|\b\d+$", o.text) for o in lines)
+    assert numbered > 8
