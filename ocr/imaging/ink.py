@@ -15,7 +15,7 @@ from ocr.imaging.planes import resized
 from ocr.imaging.profiles import Mask, doubling
 
 _PAPER_CELL = 8
-# Pages whose median shade is darker than this have light print on dark paper.
+# Pages whose median shade is darker than this have light print on dark paper, or lie on something dark.
 _DARK_PAPER = 96
 # How many cells around each the paper's shade is the lightest of: more than the boldest strokes are wide.
 _LIGHTEST_OF = 5
@@ -70,7 +70,7 @@ def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:
     Of large dark areas only the edges stand out.
     """
     small = grey.reduce(_PAPER_CELL) if min(grey.size) >= 4 * _PAPER_CELL else grey
-    if np.median(np.asarray(small)) < _DARK_PAPER:
+    if np.median(np.asarray(small)) < _DARK_PAPER and _has_light_marks(grey):
         return contrast_of(Image.eval(grey, lambda value: 255 - value), limits)
     lightest = Image.fromarray(_lightest_near(np.asarray(small)))
     values, near = np.asarray(grey), np.asarray(lightest.filter(ImageFilter.BoxBlur(limits.blur_cells)))
@@ -81,6 +81,12 @@ def contrast_of(grey: Image.Image, limits: InkLimits) -> UInt8Array:
     darker: UInt8Array = np.maximum(near, values)
     darker -= values
     return darker
+
+
+def _has_light_marks(grey: Image.Image) -> bool:
+    """Returns whether marks are lighter than their ground: of two shades the rarer one is farther from the mean."""
+    around = np.asarray(grey.filter(ImageFilter.BoxBlur(_PAPER_CELL)), np.int32)
+    return bool(((np.asarray(grey) - around) ** 3).sum() > 0)
 
 
 def print_in(contrast: UInt8Array, limits: InkLimits) -> Mask:

@@ -24,10 +24,7 @@ def of_picture(picture: Image.Image) -> UInt8Array:
         picture = picture.convert("L" if picture.mode == "1" else "RGB")
     if picture.mode == "L":
         return of_planes(np.asarray(picture)[None])
-    shape = picture.height, picture.width
-    red, green, blue = (
-        np.frombuffer(picture.tobytes("raw", name), np.uint8).reshape(shape) for name in "RGB"
-    )
+    red, green, blue = map(np.asarray, picture.split())
     is_grey = np.array_equal(red, green) and np.array_equal(red, blue)
     return of_planes(red[None] if is_grey else np.stack([red, green, blue]))
 

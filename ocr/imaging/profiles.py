@@ -69,8 +69,7 @@ def _highest_near(profile_HS: Floats, reach_px: int) -> Floats:
 
 def counts_in_windows(flags: Mask, height: int, width: int) -> npt.NDArray[np.int32]:
     """Returns how many flags are set in each window that lies inside: [H - height + 1, W - width + 1]."""
-    sums = np.cumsum(np.cumsum(flags, axis=0, dtype=np.int32), axis=1, dtype=np.int32)
-    sums = np.pad(sums, ((1, 0), (1, 0)))
+    sums = np.pad(np.cumsum(np.cumsum(flags, 0, np.int32), 1, np.int32), ((1, 0), (1, 0)))
     counts: npt.NDArray[np.int32] = (
         sums[height:, width:] - sums[:-height, width:] - sums[height:, :-width] + sums[:-height, :-width]
     )

@@ -85,8 +85,7 @@ def _is_beside(line: TextLine, box: BoxPx) -> bool:
 
 def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLine:
     """Returns a line with its initial, which begins at `left`."""
-    line = read.line
-    whole = line.between(min(left, line.left), line.right)
+    whole = read.line.between(min(left, read.line.left), read.line.right)
     words, text = list(read.words), read.text.lstrip()
     if len(words) > 1 and not any(map(str.isalnum, words[0].text)):  # a part of the initial, read as a mark
         text = text.removeprefix(words[0].text).lstrip()

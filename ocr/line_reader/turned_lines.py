@@ -141,8 +141,7 @@ def _look(
     )
     if turn_deg == 180:  # digits and capitals of a line that was missed look like others upside down
         standing = reader.read(page, [_standing(read.line, width, height) for read in kept])
-        pairs = zip(kept, standing, strict=True)
-        kept = tuple(read for read, as_it_stands in pairs if read.confidence > as_it_stands.confidence)
+        kept = tuple(a for a, b in zip(kept, standing, strict=True) if a.confidence > b.confidence)
     return replace(look, lines=kept)
 
 
@@ -167,11 +166,13 @@ def skew_of(grey: UInt8Array, ink: PageInk, found: Sequence[TextLine], reader: L
     before = _level(found)
     is_level = sum(length > SEVERAL_WORDS for length in before) >= _MANY_LEVEL
     turn_deg = 0.0 if is_level or not ink.text.any() else _skew_of(ink.text)
-    if abs((turn_deg + 45) % 90 - 45) <= _LEAST_SKEW_DEG:
+    if abs(least_deg := (turn_deg + 45) % 90 - 45) <= _LEAST_SKEW_DEG:
         return 0.0
-    turn_deg += detect(rotated(grey, turn_deg)).angle_deg
-    after = _level(reader.find(darkness_of(rotated(grey, turn_deg))))
-    return turn_deg if sum(after) > sum(before) + _A_LINE else 0.0
+    turns_deg = {(turn_deg + detect(rotated(grey, turn_deg)).angle_deg + 90) % 360 - 90, least_deg}
+    looks = [read_turned(darkness_of(grey), turn_deg, reader) for turn_deg in turns_deg]
+    best = max(looks, key=lambda look: sum(read.num_letters * read.confidence for read in look.lines))
+    after = sum(_level(read.line for read in best.lines))
+    return best.turn_deg if after > sum(before) + _A_LINE else 0.0
 
 
 def _level(lines: Iterable[TextLine]) -> list[float]:

@@ -31,6 +31,16 @@ def test_light_print_on_dark_paper_is_as_dark_on_light() -> None:
     assert np.array_equal(dark, light)
 
 
+def test_dark_print_on_a_sheet_on_something_dark_stays_dark() -> None:
+    table = np.full((2 * 300, 3 * 300), 30, np.uint8)
+    sheet = page()[:300, :300]
+    table[100 : 100 + sheet.shape[0], 100 : 100 + sheet.shape[1]] = sheet
+    contrast = contrast_of(Image.fromarray(table), PAGE_INK)
+    inner = contrast[100 : 100 + sheet.shape[0], 100 : 100 + sheet.shape[1]]
+    assert np.median(table) < 96
+    assert inner[sheet == 20].min() > 100
+
+
 def test_what_shines_through_is_no_print() -> None:
     both = page()
     both[10:14, 40:360] = 200

@@ -39,12 +39,35 @@ def skew(grey: UInt8Array, reader: LineReader) -> float:
     return skew_of(grey, PageInk.of(grey), reader.find(darkness_of(grey)), reader)
 
 
+def level_sheet() -> UInt8Array:
+    return drawn(*(((60, 40 + 50 * at), text, {}) for at, text in enumerate((ABOVE, BELOW, ABOVE, BELOW))))
+
+
+def degrees_off(page: UInt8Array, tilt_deg: int, reader: LineReader) -> float:
+    return abs((skew(page, reader) + tilt_deg + 180) % 360 - 180)
+
+
 @pytest.mark.parametrize("tilt_deg", [-40, -12, 9, 30, 168])
 def test_a_sheet_that_lies_askew_is_turned_until_it_is_upright(reader: LineReader, tilt_deg: int) -> None:
-    sheet = drawn(
-        ((60, 40), ABOVE, {}), ((60, 90), BELOW, {}), ((60, 140), ABOVE, {}), ((60, 190), BELOW, {})
-    )
-    assert abs((skew(rotated(sheet, tilt_deg), reader) + tilt_deg + 180) % 360 - 180) <= 1
+    assert degrees_off(rotated(level_sheet(), tilt_deg), tilt_deg, reader) <= 1
+
+
+def test_a_sheet_that_lies_askew_on_a_dark_table_is_turned(reader: LineReader) -> None:
+    table = Image.new("L", (1600, 1400), 40)
+    sheet = Image.fromarray(level_sheet())
+    paper = Image.new("L", sheet.size, 255).rotate(-14, expand=True)
+    table.paste(sheet.rotate(-14, Image.Resampling.BICUBIC, expand=True), (300, 250), paper)
+    assert degrees_off(np.asarray(table), 14, reader) <= 1
+
+
+@pytest.mark.parametrize("tilt_deg", [8, -9])
+def test_type_of_one_width_whose_letters_stand_in_columns_is_not_turned_on_its_side(
+    reader: LineReader, tilt_deg: int
+) -> None:
+    names = ("SEED POTATO", "BRAKE PADS", "TWINE 20M")
+    rows = "\n".join(f"{names[at % 3]:12}{12 * at:3}.{at % 10}5" for at in range(12))
+    sheet = drawn(((60, 30), rows, {"fontname": "cour", "fontsize": 9, "lineheight": 1.1}))
+    assert degrees_off(rotated(sheet[:, :470], tilt_deg), tilt_deg, reader) <= 1
 
 
 def test_level_sheets_stay_whatever_else_is_slanted_on_them(reader: LineReader) -> None:
