@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Box, Floats
 
 NUM_FEATURES, NUM_PAIR = 17, 10
 HEAD, TAIL = 16, 8  # letters at a line's start and end that are seen
@@ -40,11 +40,7 @@ class LineTokens:
 
 
 def line_tokens(
-    places: Floats,
-    texts: Sequence[str],
-    width: float,
-    height: float,
-    rules: Sequence[tuple[float, float, float, float]] = (),
+    places: Floats, texts: Sequence[str], width: float, height: float, rules: Sequence[Box] = ()
 ) -> LineTokens:
     """Returns what a network sees of the lines of a page, and of its longest rules.
 

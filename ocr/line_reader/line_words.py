@@ -120,9 +120,6 @@ def _white(white: Iterable[Span], ended: float, space: float, after: float) -> S
     there are none, the space's place is returned twice. after: where the first letter behind is read, in its ink or
     behind it: white that goes on further stands behind that, as in `char *  name`.
     """
-    near = (
-        (b - a - max(0.0, a - space, space - b) - 2 * max(0.0, b - after), a, b)
-        for a, b in white
-        if b > ended
-    )
+    kept = ((a, b) for a, b in white if b > ended)
+    near = ((b - a - max(0.0, a - space, space - b) - 2 * max(0.0, b - after), a, b) for a, b in kept)
     return max(near, default=(0.0, space, space))[1:]

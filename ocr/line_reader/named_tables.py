@@ -119,10 +119,9 @@ def _run_end(
     uneven = sum(white > gap for white in whites)
     if len(whites) < _FLUSH or not uneven >= _UNEVEN * len(whites) > signs:
         return start
-    if max(whites) - min(whites) < 2 * _AT:
-        are_enough = gap < min(whites) and len(begin) > 2
-    else:
-        are_enough = (gap == _WIDE or gap < min(whites)) and _is_apart(rows, start, end)
+    is_even, is_clear = max(whites) - min(whites) < 2 * _AT, gap < min(whites)
+    are_apart = not is_even and (gap == _WIDE or is_clear) and _is_apart(rows, start, end)
+    are_enough = are_apart or (is_even and is_clear and len(begin) > 2)
     return end if are_enough or len(whites) >= _RUN else start
 
 
@@ -168,7 +167,24 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
     whole = [[row.line.parts for row in _level(own)] for own in joined]
     filled = (sum(any(it[0][0] < x < it[-1][1] for it in own) for own in whole) for x in edges)
     lines = [[row.line for row in own] for own in joined]
-    return tuple(cells_of(lines, [x0, *edges, x1])) if max(filled, default=0) >= _FEWEST else ()
+    edges = edges if max(filled, default=0) >= _FEWEST else _edge_below_title(lines)
+    if edges and len(lines[0]) == len(lines[0][0].parts) == 1 and lines[0][0].x0 < edges[0]:
+        lines[0] = [replace(lines[0][0], parts=((x0, x1),))]  # a title
+    return tuple(cells_of(lines, [x0, *edges, x1])) if edges else ()
+
+
+def _edge_below_title(rows: Sequence[Sequence[Line]]) -> list[float]:
+    """Returns where the two columns meet of a row under a title, with what goes on in the second; none of others.
+
+    White between them is wide, but not so wide as between both ends of a line.
+    """
+    wide = [parted(line.parts, _WIDE * line.size) for own in rows[:2] for line in own]
+    if list(map(len, wide)) != [1, 2]:
+        return []
+    (_, low), (high, _) = wide[1]
+    size, below = rows[1][0].size, [line.parts[0][0] for own in rows[2:] for line in own]
+    is_one = high - low < _DROP * size and all(abs(x - high) < _AT * size for x in below)
+    return [(low + high) / 2] if is_one else []
 
 
 def _level(rows: Sequence[NamedRow]) -> list[NamedRow]:

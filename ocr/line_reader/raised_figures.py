@@ -48,6 +48,9 @@ class _Stretch:
     touches: bool
 
 
+_Owned = Sequence[Sequence[_Stretch]]  # by each letter
+
+
 def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> list[Letter]:
     """Returns the letters of a line's image with its raised figures and ticked boxes as the characters for them.
 
@@ -110,11 +113,7 @@ def _figures(letters: Sequence[Letter]) -> Iterator[range]:
 
 
 def _raised_of(
-    figures: range,
-    letters: Sequence[Letter],
-    owned: Sequence[Sequence[_Stretch]],
-    stretches: Sequence[_Stretch],
-    size: float,
+    figures: range, letters: Sequence[Letter], owned: _Owned, stretches: Sequence[_Stretch], size: float
 ) -> range:
     """Returns those of figures that are raised: from the first one on, if all of the rest may be."""
     for at in figures:
@@ -150,13 +149,9 @@ def _owned(stretches: Sequence[_Stretch], letters: Sequence[Letter], size: float
     for stretch in stretches:
         behind = stretch.end + _LAG * size
         after = bisect_left(places, behind)
-        near = [
-            (abs(places[n] - behind), inked[n])
-            for n in (after - 1, after)
-            if 0 <= n < len(inked) and places[n] > stretch.start
-        ]
+        near = [n for n in (after - 1, after) if 0 <= n < len(inked) and places[n] > stretch.start]
         if near:
-            owned[min(near)[1]].append(stretch)
+            owned[inked[min(near, key=lambda n: abs(places[n] - behind))]].append(stretch)
     return owned
 
 

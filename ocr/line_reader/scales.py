@@ -17,8 +17,10 @@ from ocr.line_reader.found_lines import TextLine
 _LEAST_PX, _BEST_PX, _LARGE_PX = 8.0, 15.0, 25.0
 _CAPS = 0.7  # of the type size: a line's ink is in this band above its baseline
 _ALIKE = 1.6  # of type sizes: pieces of a line are so many times larger or smaller at most
-# Of the smaller of two bands: lines that share more are one, or one of them is none.
-_SHARED, _SHARED_UNLIKE = 0.1, 0.4
+_SHARED = (
+    0.4,
+    0.1,
+)  # of the smaller of two bands, unlike and alike: lines that share more are one, or one is none
 # In type sizes: the ends of lines are found as near as that; a line of a few letters is shorter, and easily none.
 _BEYOND, _LONG = 0.5, 2.0
 
@@ -53,18 +55,12 @@ def merged(looks: Sequence[Look], letters: Callable[[Sequence[TextLine]], int]) 
     lines surely have, asked where lines of one look are not those of another.
     """
     kept = [(line, looks[0]) for line in looks[0].lines]
-    large = [
-        (line, look)
-        for look in looks[1:]
-        for line in look.lines
-        if line.size * look.scale >= _LEAST_PX and line.size * looks[0].scale > _LARGE_PX
-    ]
+    least = _LARGE_PX / looks[0].scale
+    seen = ((line, look) for look in looks[1:] for line in look.lines if line.size * look.scale >= _LEAST_PX)
+    large = [(line, look) for line, look in seen if line.size > least]
     for line, look in sorted(large, key=lambda found: found[1].misfit(found[0])):
-        rivals = [
-            found
-            for found in kept  # that cannot be there too
-            if _share(line, found[0]) > (_SHARED if _are_alike(line, found[0]) else _SHARED_UNLIKE)
-        ]
+        # That cannot be there too.
+        rivals = [it for it in kept if _share(line, it[0]) > _SHARED[_are_alike(line, it[0])]]
         is_long = line.right - line.left > _LONG * line.size
         is_whole = bool(rivals) and all(_is_piece(other, of, line, look) for other, of in rivals)
         if (is_long and is_whole) or 0 < letters([line]) > letters([other for other, _ in rivals]):

@@ -181,6 +181,22 @@ def test_a_formula_with_one_row_of_several_parts_is_no_table() -> None:
     assert named_table([row(0, 100, [(50, 90), (200, 260)]), row(1, 130, [(50, 240)])]) == ()
 
 
+def test_one_row_of_two_columns_is_a_table_under_a_title() -> None:
+    title, one = row(0, 100, [(50, 160)]), row(1, 130, [(60, 90), (110, 180)])
+    assert shape(named_table([title, one])) == [(0, 0, 2), (1, 0, 1), (1, 1, 1)]
+    assert shape(named_table([title, one, row(2, 170, [(110, 300)])]))[3:] == [(2, 0, 1), (2, 1, 1)]
+    assert named_table([title, one, row(2, 170, [(60, 300)])]) == ()  # what does not go on in the second
+    assert named_table([title, row(1, 130, [(60, 90), (180, 240)])]) == ()  # both ends of a line
+    assert named_table([title, row(1, 130, [(60, 90), (102, 180)])]) == ()  # words of one
+    assert named_table([one]) == ()
+
+
+def test_a_title_in_the_first_column_is_one_of_all() -> None:
+    rows = [row(n, 100 + 30 * n, [(50, 90), (200, 260)]) for n in range(1, 4)]
+    assert shape(named_table([row(0, 100, [(50, 80)]), *rows])) == [(0, 0, 2), *whole(4, 2)[2:]]
+    assert shape(named_table([row(0, 100, [(200, 240)]), *rows])) == whole(4, 2)  # the head of a column
+
+
 NAMES = [
     "Syntax|NWSSLTrustedCerts filename",
     "Context|server config",
