@@ -32,10 +32,14 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     grey: [H, W] uint8. Marks may be darker or lighter than the paper.
     """
     tops = sorted(range(0, len(grey) - 2, _STRIP_PX), key=lambda top: abs(top - len(grey) // 2))
-    strips = (_smooth(grey[top : top + _STRIP_PX])[1:-1] for top in tops)
-    if any(int(np.ptp(strip)) > 2 * _FAINT_LEVELS for strip in strips):  # as on most pages, in the first
+    parts = (np.asarray(Image.fromarray(grey[top : top + _STRIP_PX]).reduce(3)) for top in tops)
+    if any(int(np.ptp(part)) > 2 * _FAINT_LEVELS for part in parts):  # as on most pages, in the first
         return grey
-    smooth = _smooth(grey)
+    smooth = np.asarray(
+        Image.fromarray(grey).filter(ImageFilter.BoxBlur(1))
+    )  # strokes survive, grain does not
+    if any(int(np.ptp(smooth[top + 1 : top + _STRIP_PX - 1])) > 2 * _FAINT_LEVELS for top in tops):
+        return grey
     paper = int(np.median(smooth[::4, ::4]))
     most = max(int(smooth.max()) - paper, paper - int(smooth.min()))
     if not _LEAST_LEVELS < most <= _FAINT_LEVELS:
@@ -43,11 +47,6 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     marks = np.abs(grey.astype(np.float32) - paper) * (_GOOD_LEVELS / most)
     dark: UInt8Array = (255 - np.clip(marks, 0, 255)).astype(np.uint8)
     return dark
-
-
-def _smooth(grey: UInt8Array) -> UInt8Array:
-    """Returns the mean of nine pixels around each: a stroke survives it, grain does not."""
-    return np.asarray(Image.fromarray(grey).filter(ImageFilter.BoxBlur(1)))
 
 
 def without_lines(grey: UInt8Array, boxes: Iterable[Box], share: float = 0.85) -> UInt8Array:
@@ -88,6 +87,9 @@ def darkness_between(
         return None
     page = without_lines(grey, boxes)
     ground = ground_of(Image.fromarray(page))
+    low, high = max(0, int(ground.max()) - NOISE_LEVELS), min(255, int(ground.min()) + NOISE_LEVELS)
+    if colour is None and np.count_nonzero(page - np.uint8(low) > high - low) < _LEAST_SHARE * page.size:
+        return None  # as on most pages: hardly a pixel is darker or lighter than the ground is anywhere
     marks = np.maximum(page, ground) - np.minimum(page, ground)
     may_be_faint = (marks < _DARK_LEVELS) | (page > ground)
     if colour is not None:

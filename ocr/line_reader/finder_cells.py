@@ -1,7 +1,7 @@
 """Joins the cells in which a finder saw text to lines. Numpy only."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -58,21 +58,17 @@ def lines_of(cells: Cells, scale: float, width_px: int, least: float = 0.5) -> l
     """
     runs = _runs(cells, least)
     found = []
-    for members in _chains(runs):
-        chain = np.asarray(members)
+    for chain in _chains(runs):
         weight = runs.weight[chain]
         size = float(np.exp((np.log(runs.size[chain]) * weight).sum() / weight.sum()))
         left = int(runs.column[chain[0]]) * cells.stride_px
         right = (int(runs.column[chain[-1]]) + 1) * cells.stride_px
-        sure = runs.sure[chain].sum()
-        if right - left < _NARROWEST * size or weight.sum() < _LEAST_CELLS:
-            continue
         start, end = int(left / scale), min(width_px, int(np.ceil(right / scale)))
-        if end - start < 2:
+        if right - left < _NARROWEST * size or weight.sum() < _LEAST_CELLS or end - start < 2:
             continue
         x = (runs.column[chain] + 0.5) * cells.stride_px / scale
         baseline = np.interp(np.arange(start, end) + 0.5, x, runs.baseline[chain] / scale).astype(np.float32)
-        is_sure = bool(sure >= _LEAST_CELLS)
+        is_sure = bool(runs.sure[chain].sum() >= _LEAST_CELLS)
         found.append(TextLine(left=start, right=end, baseline=baseline, size=size / scale, is_sure=is_sure))
     return found
 
@@ -95,41 +91,34 @@ def _runs(cells: Cells, least: float) -> _Runs:
     )
 
 
-def _chains(runs: _Runs) -> list[list[int]]:
+def _chains(runs: _Runs) -> list[Ints]:
     """Returns which runs form a line, each from left to right: those whose baselines and sizes agree."""
-    open_chains: list[list[int]] = []
-    done: list[list[int]] = []
-    starts = np.flatnonzero(np.diff(runs.column, prepend=-1)).tolist()
-    for start, end in pairwise([*starts, len(runs.column)]):
-        column = int(runs.column[start])
-        going: list[list[int]] = []
-        for chain in open_chains:
-            (going if column - runs.column[chain[-1]] <= _REACH_CELLS else done).append(chain)
-        taken: set[int] = set()
-        for number, run in _neighbours(runs, np.asarray([chain[-1] for chain in going], np.intp), start, end):
-            if going[number][-1] < start and run not in taken:
-                going[number].append(run)
-                taken.add(run)
-        open_chains = [*going, *([run] for run in range(start, end) if run not in taken)]
-    return [*done, *open_chains]
+    before, after = list(range(len(runs.column))), [-1] * len(runs.column)
+    for last, run in _neighbours(runs):
+        if after[last] < 0 and before[run] == run:
+            after[last], before[run] = run, last
+    first, lasts = np.array(before, np.intp), np.flatnonzero(np.array(after) < 0)
+    while not np.array_equal(earlier := first[first], first):
+        first = earlier
+    ends = np.zeros_like(first)
+    ends[first[lasts]] = np.searchsorted(np.unique(runs.column), runs.column[lasts] + _REACH_CELLS, "right")
+    order = np.lexsort((runs.column, first, ends[first]))  # the lines that end first come first
+    return np.split(order, np.flatnonzero(np.diff(first[order])) + 1) if len(order) else []
 
 
-def _neighbours(runs: _Runs, last: Ints, start: int, end: int) -> list[tuple[int, int]]:
-    """Returns which chains the runs from start to end may continue, by number and run, the nearest of rivals first.
-
-    last: the last run of each chain.
-    """
-    new_sizes, sizes = runs.size[None, start:end], runs.size[last][:, None]
-    large = np.maximum(new_sizes, sizes)
-    apart = np.abs(runs.baseline[None, start:end] - runs.baseline[last][:, None]) / large
-    is_sure = (runs.sure[None, start:end] > 0) & (runs.sure[last][:, None] > 0)
-    is_next = is_sure | (runs.column[start] - runs.column[last][:, None] == 1)
-    number, place = np.nonzero(
-        is_next & (apart < _ONE_LINE) & (large < _ALIKE * np.minimum(new_sizes, sizes))
-    )
-    pairs = list(zip(number.tolist(), (start + place).tolist(), strict=True))
-    if all(len(set(either)) == len(pairs) for either in zip(*pairs, strict=True)):
-        return pairs  # none has a rival
-    missing = runs.column[start] - runs.column[last][number] - 1
-    order = np.lexsort((place, number, apart[number, place] + _MISSING * missing))
-    return [pairs[rank] for rank in order.tolist()]
+def _neighbours(runs: _Runs) -> Iterator[tuple[int, int]]:
+    """Yields which run may go on in which other, column by column, the nearest of rivals first."""
+    step = 2 * (runs.baseline.max(initial=0) + runs.size.max(initial=0))  # further than any are apart
+    places, reach = runs.column * step + runs.baseline, _ONE_LINE * _ALIKE * runs.size
+    order, back = np.argsort(places, kind="stable"), step * np.arange(1, _REACH_CELLS + 1)[:, None]
+    begin, end = (np.searchsorted(places[order], places - back + way * reach).ravel() for way in (-1, 1))
+    run = np.repeat(np.tile(np.arange(len(places)), _REACH_CELLS), end - begin)
+    last = order[np.arange(len(run)) + np.repeat(end - np.cumsum(end - begin), end - begin)]
+    large, small = (pick(runs.size[last], runs.size[run]) for pick in (np.maximum, np.minimum))
+    apart = np.abs(runs.baseline[run] - runs.baseline[last]) / large
+    missing = runs.column[run] - runs.column[last] - 1
+    is_next = (missing == 0) | ((missing > 0) & (runs.sure[run] > 0) & (runs.sure[last] > 0))
+    found = np.flatnonzero(is_next & (apart < _ONE_LINE) & (large < _ALIKE * small))
+    cost = (apart + _MISSING * missing)[found]
+    found = found[np.lexsort((last[found], cost, runs.column[run[found]]))]
+    return zip(last[found].tolist(), run[found].tolist(), strict=True)

@@ -4,7 +4,7 @@ import cmath
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -85,14 +85,13 @@ class TextLine:
         top, bottom = float(part.min()) - ASCENT * self.size, float(part.max()) + DESCENT * self.size
         return float(word.left), top, float(word.right), bottom
 
-    @property
+    @cached_property
     def box(self) -> Box:
         """Its bounds (x0, y0, x1, y1), ascenders and descenders included."""
         return self.box_of(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LineWord:
+class LineWord(NamedTuple):
     """A word of a line. left, right: its ends, in page pixels. confidence: as a line's."""
 
     text: str

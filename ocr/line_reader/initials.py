@@ -92,5 +92,5 @@ def _joined(read: ReadLine, letter: str, left: int, confidence: float) -> ReadLi
         del words[0]
     if words:
         sure = min(confidence, words[0].confidence)
-        words[0] = replace(words[0], text=letter + words[0].text, left=float(left), confidence=sure)
+        words[0] = words[0]._replace(text=letter + words[0].text, left=float(left), confidence=sure)
     return replace(read, line=whole, text=letter + text, words=tuple(words))

@@ -10,7 +10,7 @@ from statistics import median
 
 import numpy as np
 
-from ocr.imaging.profiles import stretches
+from ocr.imaging.profiles import runs, stretches
 from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
 from ocr.line_reader.levelling import View
@@ -80,14 +80,14 @@ def _white(darkness: Floats, line: TextLine, number: int, y: float) -> Iterator[
     pixels = line.band(darkness, np.arange(left, right))
     paper, ink = quantiles(pixels, (0.3, 0.97))
     level = paper + _WHITE * (ink - paper)
-    is_white, beside = pixels.max(0) < level, max(1, round(_BESIDE_RULE * line.size))
-    rules = []
-    for a, b in stretches(pixels.min(0) > level):
-        is_set_off = is_white[max(0, a - beside) : a].any() and is_white[b : b + beside].any()
-        if b - a <= _RULE * line.size and is_set_off and _is_rule(darkness, line, left + a, left + b, level):
+    is_white, beside, wide = pixels.max(0) < level, max(1, round(_BESIDE_RULE * line.size)), right - left
+    rules, (begin, end), whites = [], runs(pixels.min(0) > level), np.append(0, np.cumsum(is_white))
+    may_be = (end - begin <= _RULE * line.size) & (whites[begin] > whites[np.maximum(begin - beside, 0)])
+    may_be &= whites[np.minimum(end + beside, wide)] > whites[end]
+    for a, b in zip(begin[may_be].tolist(), end[may_be].tolist(), strict=True):
+        if _is_rule(darkness, line, left + a, left + b, level):
             is_white[max(0, a - beside) : b + beside] = True
             rules.append(a)
-    wide = right - left
     gaps = [(a, b) for a, b in stretches(is_white) if a > 0 and b < wide and b - a > _SPACE * line.size]
     spaces = sorted((b - a for a, b in gaps), reverse=True)[: round(wide / (_WORD * line.size))]
     usual = median(spaces) if len(spaces) > 1 else 0.0

@@ -5,8 +5,8 @@ And tells of letters that were lost among them: ink as high as letters from whic
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ _STEMS = 0.75  # of the columns with ink the others are so high: those of a slan
 _LEAST, _DENSEST = 0.4, 0.8
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(NamedTuple):
     """A character that was read. text: it, or a space. x: its middle in the line's image, in pixels."""
 
     text: str
@@ -67,10 +66,10 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
     ends.append(width - _first_ink(inked[::-1], last, reach))
     return [
         LineWord(
-            text="".join(letter.text for letter in word),
-            left=start,
-            right=max(end, start + 1),
-            confidence=sum(letter.chance for letter in word) / len(word),
+            "".join([text for text, *_ in word]),
+            start,
+            max(end, start + 1),
+            sum(its for *_, its in word) / len(word),
         )
         for word, start, end in zip(words, starts, ends, strict=True)
     ]
@@ -84,10 +83,11 @@ def widest_hole(image: Floats, letters: Sequence[Letter], *, above: float, below
     size = len(image) / (above + below)
     ink = image[round((above - _TOP) * size) : round((above - _FOOT) * size)] > _INK
     is_lost: Mask = np.any(ink, axis=0)
-    places = [letter.x for letter in letters if not letter.text.isspace()] or [0.0]
+    places, length = np.array([x for text, x, _ in letters if not text.isspace()] or [0.0]), len(is_lost)
+    sides = (np.rint(places + side * size).clip(0, length).astype(np.intp) for side in (-_BEFORE, _BEHIND))
+    begun, ended = (np.bincount(side, minlength=length + 1)[:length] for side in sides)
+    is_lost &= np.cumsum(begun - ended) == 0
     is_lost[: round(places[0])] = is_lost[round(places[-1]) :] = False
-    for x in places:
-        is_lost[max(0, round(x - _BEFORE * size)) : round(x + _BEHIND * size)] = False
     columns, widest = np.flatnonzero(is_lost), 0
     for run in np.split(columns, np.flatnonzero(np.diff(columns) > _GAP * size) + 1) if len(columns) else ():
         part = ink[:, run[0] : run[-1] + 1]

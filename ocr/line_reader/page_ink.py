@@ -81,7 +81,7 @@ class PageInk:
         height, width = (max(1, round(side * scale)) for side in grey.shape)
         picture = Image.fromarray(grey).resize((width, height), Image.Resampling.BOX)
         found, page = find_ink(picture), np.asarray(picture)
-        is_coarse, paper = most_px <= _COARSE_PX, quantiles(page, [0.5])[0]
+        is_coarse, paper = most_px <= _COARSE_PX, quantiles(page[::2, ::2], [0.5])[0]
         coarse = None if is_coarse else cls.of(page, _COARSE_PX)
         grounds = np.zeros_like(found.text) if is_coarse else _on_grounds(page, found.pictures)
         level, upright = ((), ()) if is_coarse else (pieces(found.level), _uprights(found, page))
@@ -251,6 +251,8 @@ def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
 
 def _uprights(ink: Ink, grey: UInt8Array) -> list[Piece]:
     """Returns the rules down a page, in parts where they end at a band."""
+    if not ink.upright.any():
+        return []
     beside = np.minimum(*(np.roll(grey, way * (_AROUND_PX + 1), 1) for way in (1, -1))).astype(np.int16)
     bands = long_runs(ink.level, _THICK_PX)[1] & (grey >= beside - _ON_GROUND // 2)
     return [it for it in pieces(ink.upright & ~bands) if max(_THICK_PX, it.ink / _THICK_PX) < it.height]

@@ -234,7 +234,7 @@ def _levelled(
     def levelled(read: ReadLine) -> ReadLine:
         line = view.levelled(read.line)
         aside = line.left - read.line.left
-        words = (replace(word, left=word.left + aside, right=word.right + aside) for word in read.words)
+        words = (it._replace(left=it.left + aside, right=it.right + aside) for it in read.words)
         return replace(read, line=line, words=tuple(words) if aside else read.words)
 
     boxes = (view.levelled_box((rule.x0, rule.y, rule.x1, rule.y)) for rule in rules)

@@ -8,8 +8,8 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,7 @@ _EDGE_PX = 2  # so many columns of what is high may show the rounded edge of the
 _BOX, _BOX_SIDES, _FILLED, _RULE = re.compile(r"\[?□|\[(?:E?l|])|\[?[xX]\]"), (0.45, 1.5), 0.1, 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(NamedTuple):
     """Columns of a line that all have ink near the baseline, or all have none there. start, end: of the image's.
 
     top, foot: the ends of its ink above the baseline, in type sizes. touches: other ink is right beside it.
@@ -59,8 +58,9 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
     size = image.shape[0] / (above + below)
     if not letters or letters[0].x > size:  # else, as in most lines, there is no room for a box
         letters = [*_unread_box(image, letters, size), *letters]
-    groups = list(filter(None, _figures(letters)))
-    boxes = [range(*found.span()) for found in _BOX.finditer("".join(letter.text for letter in letters))]
+    text = "".join([letter.text for letter in letters])
+    groups = [] if _FIGURES.isdisjoint(text) else list(filter(None, _figures(letters)))
+    boxes = [range(*found.span()) for found in _BOX.finditer(text)]
     if not groups and not boxes:
         return list(letters)
     stretches = list(_stretches(image, size, above))
@@ -74,7 +74,7 @@ def with_raised(image: Floats, letters: Sequence[Letter], *, above: float, below
         own = [stretch for at in box for stretch in owned[at]]
         if own and (mark := _mark_of(image > _INK, own[0].start, own[-1].end, size)):
             shown |= {**dict.fromkeys(box, ""), box[0]: mark}
-    return [replace(letter, text=shown[at]) if at in shown else letter for at, letter in enumerate(letters)]
+    return [letter._replace(text=shown.get(at, letter.text)) for at, letter in enumerate(letters)]
 
 
 def _unread_box(image: Floats, letters: Sequence[Letter], size: float) -> Iterator[Letter]:

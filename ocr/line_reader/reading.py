@@ -162,8 +162,8 @@ class LineReader:
             chances[line] += [letter.chance for letter in letters]
             origin, step = page_scale(lines[line])
             placed = placed_words(image, letters, above=ABOVE, below=BELOW)
-            ends = ([origin + step * (starts[line] + x) for x in (it.left, it.right)] for it in placed)
-            words[line] += [replace(it, left=x0, right=x1) for it, (x0, x1) in zip(placed, ends, strict=True)]
+            origin += step * starts[line]
+            words[line] += [LineWord(it, origin + step * a, origin + step * b, p) for it, a, b, p in placed]
             holes[line] = max(holes[line], widest_hole(image, letters, above=ABOVE, below=BELOW))
             starts[line] += image.shape[1]
         found = [
@@ -185,17 +185,18 @@ class LineReader:
         """Returns the characters that frames spell, with their best probabilities; no repeats, blanks, outer spaces."""
         frame_px = self._networks.sizes.step_px / self._networks.sizes.frames
         classes, chances = self._with_split(classes, chances)
-        first = np.flatnonzero(np.diff(classes, prepend=-1))
-        last = np.append(first[1:], len(classes)) - 1
-        middles, surest = frame_px * ((first + last) / 2 + 0.5), np.maximum.reduceat(chances, first)
-        found = zip(classes[first].tolist(), middles.tolist(), surest.tolist(), strict=True)
-        letters = [Letter(self._names[number], x, chance) for number, x, chance in found if number != _BLANK]
-        near = ((a, b) for a, b in pairwise(letters) if a.text == b.text and b.x - a.x <= 2 * frame_px)
+        first = np.flatnonzero(classes[1:] != classes[:-1]) + 1
+        first, last = np.append(0, first), np.append(first, len(classes)) - 1
+        surest, is_read = np.maximum.reduceat(chances, first), classes[first] != _BLANK
+        middles = frame_px * ((first + last) / 2 + 0.5)
+        found = zip(*(own[is_read].tolist() for own in (classes[first], middles, surest)), strict=True)
+        letters = [Letter(self._names[number], x, chance) for number, x, chance in found]
+        near = [(a, b) for a, b in pairwise(letters) if a.text == b.text and b.x - a.x <= 2 * frame_px]
         again = (min(pair, key=lambda its: its.chance) for pair in near)
         twice = {id(it) for it in again if it.chance < _TWICE.get(it.text, _LEAST_TWICE * it.text.isalnum())}
-        kept = [letter for letter in letters if id(letter) not in twice]
-        inked = [at for at, letter in enumerate(kept) if not letter.text.isspace()] or [0]
-        return kept[inked[0] : inked[-1] + 1]
+        kept = [letter for letter in letters if id(letter) not in twice] if twice else letters
+        text = "".join([letter.text for letter in kept])
+        return kept[len(text) - len(text.lstrip()) : len(text.rstrip())] or kept[:1]
 
     def _with_split(self, classes: Ints, chances: Floats) -> Frames:
         """Returns frames of which none is negative: what blank is likelier than is read where two share a letter."""

@@ -25,6 +25,7 @@ from ocr.line_reader.levelling import SEVERAL_WORDS, slope_of
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.orientation.detect import ANGLES, Angle, detect, evidence
+from ocr.orientation.line_samples import length_px
 from ocr.types import BoxPx
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
@@ -38,6 +39,7 @@ _DIGITS = 0.15
 _SHARED = 0.4
 # The page is reduced to about these sizes for the pieces by which the direction of what is left is told.
 _COARSE, _FINE = (1000, 24), (2000, 40)
+_AROUND_PX = 150  # of the page, around what is left
 # One turned line of each direction has so many letters and digits that differ.
 _LEAST_LETTERS = 4
 _CAPITAL = 0.7  # a capital's height, in type sizes
@@ -65,9 +67,14 @@ def turned_lines(
     strange = {id(odd.line) for odd in strange_lines(found)}
     sure = [read for read in found if id(read) not in strange and _is_sure(read, _FEW)]
     sure = [read for read in sure if not (doubt_deg and read.is_rule)]  # which rows on their side look like
-    if np.count_nonzero(ink.outside(read.line for read in sure)) < _LEAST_INK_PX:
+    outside = ink.outside(read.line for read in sure)
+    if np.count_nonzero(outside) < _LEAST_INK_PX:
         return []
-    turns = _turns(without_lines(grey, (read.line.box for read in sure)))
+    left = without_lines(grey, (read.line.box for read in sure))
+    (top, *_, foot), (start, *_, end) = (np.flatnonzero(outside.any(axis)) / ink.scale for axis in (1, 0))
+    left = left[max(0, int(top) - _AROUND_PX) : int(foot) + _AROUND_PX]
+    left = left[:, max(0, int(start) - _AROUND_PX) : int(end) + _AROUND_PX]
+    turns = _turns(left, length_px(left) / length_px(grey))
     unsure_digits = sum(sum(map(str.isdigit, read.text)) for read in found if read.confidence < _SURE)
     if unsure_digits > _DIGITS * sum(len(read.text) for read in found):
         doubt_deg = doubt_deg or 180
@@ -104,10 +111,10 @@ def _columns(unsure: Iterable[ReadLine]) -> list[BoxPx]:
     ]
 
 
-def _turns(page: UInt8Array) -> list[Angle]:
-    """Returns the clockwise rotations that make something on the page look like text."""
+def _turns(part: UInt8Array, share: float) -> list[Angle]:
+    """Returns the clockwise rotations that make something on a part of the page look like text. share: its length's."""
     for side_px, num_pieces in (_COARSE, _FINE):
-        said = evidence(page, side_px, num_pieces)
+        said = evidence(part, share * side_px, num_pieces)
         if max(said.log_odds[1:]) <= 0:
             return []
     return [angle for angle, num_clear in zip(ANGLES, said.num_clear, strict=True) if angle and num_clear]

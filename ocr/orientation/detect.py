@@ -72,7 +72,7 @@ def detect(pixels: UInt8Array) -> Orientation:
     return second if is_agreed else Orientation(runner_up_deg=second.angle_deg)
 
 
-def evidence(pixels: UInt8Array, side_px: int, num_pieces: int) -> Evidence:
+def evidence(pixels: UInt8Array, side_px: float, num_pieces: int) -> Evidence:
     """Returns the evidence of up to num_pieces pieces of a page of about side_px, and as many of it on its side."""
     found = sampled(pixels, side_px, num_pieces, (0, -1))
     probabilities = np.exp(shipped().log_odds(np.concatenate(found)))

@@ -44,13 +44,17 @@ class Places:
         return Places(self.x[index], self.top[index], self.bottom[index], self.num_beside[index])
 
 
-def reduced(pixels: UInt8Array, side_px: int) -> Image.Image:
+def reduced(pixels: UInt8Array, side_px: float) -> Image.Image:
     """Returns a page, [H, W, 3] or [H, W] uint8, in grey, reduced by a whole number: its long side to about side_px."""
-    sides = pixels.shape[:2]
-    return picture_of(pixels, round(min(max(sides), _ROLL * min(sides)) / side_px)).convert("L")
+    return picture_of(pixels, round(length_px(pixels) / side_px)).convert("L")
 
 
-def sampled(pixels: UInt8Array, side_px: int, count: int, turns: Sequence[int]) -> list[Floats]:
+def length_px(pixels: UInt8Array) -> int:
+    """Returns the side by which a page's scale is told."""
+    return int(min(max(pixels.shape[:2]), _ROLL * min(pixels.shape[:2])))
+
+
+def sampled(pixels: UInt8Array, side_px: float, count: int, turns: Sequence[int]) -> list[Floats]:
     """Returns at most count pieces of a page about side_px large, for each of so many quarter turns of it.
 
     pixels: [H, W, 3] or [H, W] uint8.
@@ -136,9 +140,6 @@ def _num_beside(strip: Ints, top: Ints, bottom: Ints, shape: tuple[int, int]) ->
     for shift in range(2 * _LEVEL_PX + 1):
         starts[top + shift, strip + 1] = True
         ends[bottom + shift, strip + 1] = True
-    return sum(
-        (starts[top + _LEVEL_PX, strip + 1 + side] & ends[bottom + _LEVEL_PX, strip + 1 + side]).astype(
-            np.int64
-        )
-        for side in (-1, 1)
-    )  # type: ignore[return-value]
+    top, bottom = top + _LEVEL_PX, bottom + _LEVEL_PX
+    before, after = (starts[top, strip + side] & ends[bottom, strip + side] for side in (0, 2))
+    return before.astype(np.int64) + after

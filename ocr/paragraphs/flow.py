@@ -1,7 +1,7 @@
 """Finds where blocks of running text end, by the places of their lines: gaps, other sizes and columns, indents."""
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import quantiles
 
 from ocr.paragraphs.line_kinds import has_leader, is_index, is_list, is_mono, is_numbered, item_mark
@@ -179,12 +179,12 @@ class Flow:
         """Returns the usual distance of lines like `at` around it, in pixels."""
         lines, a = self._lines, self._lines[at]
         low, high = max(self._start, at - _FAR), min(self._end - 1, at + 1 + _FAR)
-        drops = [
+        near = (
             lines[k + 1].base - lines[k].base
             for k in sorted(range(low, high), key=lambda k: abs(k - at))
             if all(max(b.size, a.size) < _ALIKE * min(b.size, a.size) for b in lines[k : k + 2])
-        ]
-        drops = [drop for drop in drops if _TIGHT * a.size < drop < _MOST_DROP * a.size][:_ENOUGH]
+        )
+        drops = [*islice((drop for drop in near if _TIGHT * a.size < drop < _MOST_DROP * a.size), _ENOUGH)]
         return quantiles(drops, n=10, method="inclusive")[_USUAL] if len(drops) >= _FEW else _PITCH * a.size
 
 
