@@ -69,10 +69,8 @@ def _are_one(
     if large > _ALIKE * small or abs(middle_of(last) - middle_of(first)) > _ONE_LINE * small:
         return False
     near = round(_NEAR * small)
-    columns = np.arange(
-        max(line.left, min(line.right, after.left) - near),
-        min(after.right, max(line.right, after.left) + near),
-    )
+    left = max(line.left, min(line.right, after.left) - near)
+    columns = np.arange(left, min(after.right, max(line.right, after.left) + near))
     pixels = line.band(darkness, columns, _CAPITALS)
     inked = np.flatnonzero(pixels.max(0) > ink(line))
     return bool(np.diff(inked, prepend=-1, append=len(columns)).max() <= _PIECE_GAP * small)

@@ -206,11 +206,8 @@ class _Search:
         others = Image.fromarray(ink.text[part] & ~outside[part]).resize(window.shape[::-1])
         inked = (normalised(window) > _INK) & ~np.asarray(others)
         own, found = _slope_of(inked), list[ReadLine]()
-        is_slanted = (
-            abs(own - slope) * row.width > _SLANTED * self.size * ink.scale
-            and abs(own) < _STEEP
-            and window.size < _STAMP * self.darkness.size
-        )
+        may_be_slanted = abs(own) < _STEEP and window.size < _STAMP * self.darkness.size
+        is_slanted = may_be_slanted and abs(own - slope) * row.width > _SLANTED * self.size * ink.scale
         for at in (slope, own) if is_slanted else (slope,):
             if any(map(_is_sure, found)):
                 break

@@ -34,7 +34,7 @@ _FEWEST, _MOST_OVER = 2, 2
 _FEW, _BOTH, _LEVEL, _AT, _ALIKE, _GROUP = 3, 0.7, 0.85, 0.15, 0.5, re.compile(r"\d{3}(?:[.,]\d*)?")
 # So many rows are a table of names and what they mean, or of types that end in one place before names; no row is
 # further below the one above, no line that goes on, in type sizes; white wider than in justified text is in so many.
-_RUN, _FLUSH, _DROP, _CONTINUED, _WIDE, _UNEVEN = 5, 3, 3.2, 1.6, 0.7, 0.5
+_RUN, _FLUSH, _DROP, _CONTINUED, _WIDE, _UNEVEN, _LARGER = 5, 3, 3.2, 1.6, 0.7, 0.5, 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,10 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
     """
     found: dict[tuple[int, int], float] = {}
     size = median(row.size for row in rows)
-    whole = [replace(row, parts=tuple(s for s, _ in it)) for row, it in zip(rows, words, strict=True) if it]
+    usual = (
+        (row, it) for row, it in zip(rows, words, strict=True) if it and row.size < _LARGER * size
+    )  # no titles
+    whole = [replace(row, parts=tuple(span for span, _ in it)) for row, it in usual]
     is_uneven = not _is_level([row.x0 for row in rows], size)
     for (low, high), _ in white_strips(whole):
         x = (low + high) / 2
@@ -68,7 +71,8 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
             continue
         begin, end = ([pair[side][0][1 - side] for pair in sides] for side in (1, 0))
         begins, ends = _is_level(begin, size), _is_level(end, size)
-        are_types = begins and ends and is_uneven and len({text for (_, text), _ in sides}) > 1  # and names
+        before, after = ({pair[at][1] for pair in sides} for at in (0, 1))
+        are_types = begins and ends and is_uneven and min(len(before), len(after)) > 1  # and names
         whites = [(after - before) / size for after, before in zip(begin, end, strict=True)]
         is_one = _is_one(sides) and (median(whites) <= _WIDE or not any(map(str.isalnum, sides[0][0][1])))
         if not are_types and (is_one or (len(sides) == _FEW and max(whites) <= _WIDE)):
@@ -138,8 +142,9 @@ def _is_level(places: Sequence[float], size: float) -> bool:
 
 
 def _is_one(sides: Sequence[tuple[tuple[Span, str], tuple[Span, str]]]) -> bool:
-    """Returns whether words on both sides of white belong together: a name and its number, a number and its unit."""
-    left, right = (Counter(pair[at][1] for pair in sides).most_common(1)[0][1] for at in (0, 1))
+    """Returns whether words beside white belong together: a name and its number, a number and its unit, a mark."""
+    (_, left), (mark, right) = (Counter(pair[at][1] for pair in sides).most_common(1)[0] for at in (0, 1))
+    left = left if any(map(str.isalnum, mark)) else max(left, right)
     numbers = sum(before[-1:].isdigit() for (_, before), _ in sides)
     grouped = sum(_GROUP.fullmatch(after) is not None for _, (_, after) in sides)
     return max(left, min(numbers, max(right, grouped))) > _ALIKE * len(sides)
@@ -174,16 +179,18 @@ def named_table(rows: Sequence[NamedRow], aligned: Sequence[float] = ()) -> Tabl
 
 
 def _edge_below_title(rows: Sequence[Sequence[Line]]) -> list[float]:
-    """Returns where the two columns meet of a row under a title, with what goes on in the second; none of others.
+    """Returns where the two columns meet of a title's only row in both, beside rows in the second; none elsewhere.
 
-    White between them is wide, but not so wide as between both ends of a line.
+    White there is wide, but not so wide as between both ends of a line. Beside such rows others may run over both.
     """
-    wide = [parted(line.parts, _WIDE * line.size) for own in rows[:2] for line in own]
-    if list(map(len, wide)) != [1, 2]:
+    (title, *more), *others = ([parted(line.parts, _WIDE * line.size) for line in own] for own in rows)
+    below, size = sorted((parts for own in others for parts in own), key=len), rows[-1][0].size
+    if more or len(title) > 1 or [len(parts) for parts in below[-2:]] not in ([2], [1, 2]):
         return []
-    (_, low), (high, _) = wide[1]
-    size, below = rows[1][0].size, [line.parts[0][0] for own in rows[2:] for line in own]
-    is_one = high - low < _DROP * size and all(abs(x - high) < _AT * size for x in below)
+    *single, ((_, low), (high, _)) = below
+    begin = sum(abs(x0 - high) < _AT * size for [(x0, _)] in single)
+    over = sum(x0 < low and high < x1 for [(x0, x1)] in single)
+    is_one = high - low < _DROP * size and begin + over == len(single) and (begin or not over)
     return [(low + high) / 2] if is_one else []
 
 
@@ -243,7 +250,8 @@ def _edges(rows: Sequence[NamedRow], aligned: Sequence[float], spared: int = 0) 
         crossed = sum(any(a < x < b for a, b in row.line.parts) for row in rows)
         parts = (pairwise(zip(row.line.parts, row.columns, strict=True)) for row in several)
         sides = [(left, right) for own in parts for ((_, a), left), ((b, _), right) in own if a <= x <= b]
-        is_wide = high - low >= _STRIP * size and len(sides) >= _OPEN * len(several)
+        is_open = len(sides) >= max(min(_FEWEST, len(several)), _OPEN * len(several))
+        is_wide = high - low >= _STRIP * size and is_open
         is_named = sum(left != right for left, right in sides) >= _DIFFER * len(sides)
         most = max(_CROSS * len(rows), spared * (len(sides) > 1))
         if sides and crossed <= most and (known or is_wide or is_named):

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from math import inf
 from operator import itemgetter
 from statistics import median
 from typing import TypeVar
@@ -46,8 +47,9 @@ _LEVELS = {"title": "# ", "sub_title": "## "}
 _LEAST_CONFIDENCE, _FEW_LINES = 0.5, 3
 _FILLED, _LONGEST = 0.3, 600  # least share of cells with text; most characters in one
 # White between cells of typewritten lines is wider than a blank and the room around it, in characters; words that tell
-# their width have so many, as wide as most up to this share.
-_BLANK, _WORD_LENGTH, _SAME, _MOSTLY = 1.8, 5, 0.06, 0.8
+# their width have so many, and are so many, as wide as most up to this share. Smaller type is of its own column, as are
+# labels, up to which ink of the words before them may go on.
+_BLANK, _WORD_LENGTH, _FEW_WORDS, _SAME, _MOSTLY, _SMALLER = 1.8, 5, 5, 0.06, 0.8, 0.88
 _CODE, _EMPTY_LINE = "code", 1.6  # how much further apart lines are with an empty one between
 _WORD = re.compile(r"[^\W\d_]{3}|\d\D?\d")
 
@@ -177,8 +179,14 @@ def _named(groups: Iterable[Sequence[int]], rows: Sequence[Row]) -> Iterator[tup
         aligned = aligned_white([rows[n].level for n in own], [_placed_words(rows[n]) for n in own])
         named = []
         for row in (rows[n] for n in own):
-            placed = zip(row.flat, row.places, strict=True)
-            parts = [(part, at) for cell, (_, at) in placed for part in _parts_of(cell, gap, aligned)]
+            least = _SMALLER * max(cell.line.size for cell in row.flat)
+            small = [cell.line.size < least for cell in row.flat]
+            placed = zip(row.flat, row.places, small, [*small[1:], False], strict=True)
+            parts = [
+                (part, 2 * at + is_small)
+                for cell, (_, at), is_small, is_before in placed
+                for part in _parts_of(cell, gap, aligned, cell.line.right if is_before else inf)
+            ]
             line = replace(row.level, parts=tuple(part for part, _ in parts))
             seen = {number for number, _ in row.places if number >= 0}
             told = has_value(line, _placed_words(row))
@@ -222,7 +230,7 @@ def _typewritten(cells: Sequence[ReadLine]) -> float:
     ]
     usual = median(words or [0.0])
     alike = sum(abs(width - usual) < _SAME * usual for width in words)
-    return usual if len(words) >= _FEW_LINES and alike >= _MOSTLY * len(words) else 0.0
+    return usual if len(words) >= _FEW_WORDS and alike >= _MOSTLY * len(words) else 0.0
 
 
 def _levelled(
@@ -372,13 +380,16 @@ def _line(cells: Sequence[ReadLine], block: int) -> Line:
     )
 
 
-def _parts_of(cell: ReadLine, gap: float = PART_GAP, aligned: Sequence[float] = ()) -> tuple[Span, ...]:
+def _parts_of(
+    cell: ReadLine, gap: float = PART_GAP, aligned: Sequence[float] = (), end: float = inf
+) -> tuple[Span, ...]:
     """Returns what of a line stands between white that may be between cells: wider than gap, in type sizes.
 
-    aligned: where it is between cells however wide.
+    aligned: where it is between cells however wide. end: its words end there at the latest.
     """
-    words = [(word.left, word.right) for word in cell.words]
-    sides = groupby(words, key=lambda word: sum(x < (word[0] + word[1]) / 2 for x in aligned))
+    words = [(word.left, min(word.right, end)) for word in cell.words]
+    between = [x for x in aligned if not any(left < x < right for left, right in words)]
+    sides = groupby(words, key=lambda word: sum(x < word[0] for x in between))
     parts = tuple(part for _, own in sides for part in parted(own, gap * cell.line.size))
     return parts or ((float(cell.line.left), float(cell.line.right)),)
 

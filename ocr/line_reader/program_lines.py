@@ -86,7 +86,6 @@ def _meets(own: ReadLine, read: ReadLine, char_px: float) -> bool:
 def _joined(own: ReadLine, read: ReadLine, char_px: float) -> ReadLine:
     size = len(own.text) + len(read.text)
     confidence = (own.confidence * len(own.text) + read.confidence * len(read.text)) / size
-    gap = read.line.left - own.line.right
-    text = own.text + " " * max(1, round(gap / char_px)) + read.text
+    text = own.text + " " * max(1, round((read.line.left - own.line.right) / char_px)) + read.text
     line = replace(own.line.joined(read.line), size=max(own.line.size, read.line.size))
     return replace(own, line=line, text=text, confidence=confidence, words=(*own.words, *read.words))

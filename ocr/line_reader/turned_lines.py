@@ -138,14 +138,10 @@ def _look(
     look = replace(read_turned(page[top:foot, left:right], turn_deg, reader), left=left, top=top)
     strange = {id(odd.line) for odd in strange_lines(look.lines)}
     words = [read for read in unsure if len(read.text) > _FEW]
-    kept = tuple(
-        read
-        for read, box in zip(look.lines, look.boxes, strict=True)
-        if read.confidence
-        > max([_SURE, *(seen.confidence for seen in words if shared(seen.line.box, box) > _SHARED)])
-        and id(read) not in strange
-        and any(map(str.isalnum, read.text))
-    )
+    there = ([it.confidence for it in words if shared(it.line.box, box) > _SHARED] for box in look.boxes)
+    pairs = zip(look.lines, there, strict=True)
+    sure = (read for read, seen in pairs if read.confidence > max([_SURE, *seen]) and id(read) not in strange)
+    kept = tuple(read for read in sure if any(map(str.isalnum, read.text)))
     if turn_deg == 180:  # digits and capitals of a line that was missed look like others upside down
         standing = reader.read(page, [_standing(read.line, width, height) for read in kept])
         kept = tuple(a for a, b in zip(kept, standing, strict=True) if a.confidence > b.confidence)

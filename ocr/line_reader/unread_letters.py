@@ -86,13 +86,9 @@ def shows_bent_type(
     parts = (part for path in paths if (part := _straightened(darkness, path)) is not None)
     lines = (line for part in parts for line in reader.read(part, reader.find(part, darkness)))
     known = " ".join(read.text for read in found)
-    if any(
-        line.confidence > _LIKELY
-        and sum(map(str.isalpha, line.text)) >= _LETTERS  # columns of numbers are no words
-        and len(set(line.text)) >= _KINDS
-        and line.text.strip() not in known
-        for line in lines
-    ):
+    texts = (line.text for line in lines if line.confidence > _LIKELY and line.text.strip() not in known)
+    words = (text for text in texts if sum(map(str.isalpha, text)) >= _LETTERS)  # columns of numbers are none
+    if any(len(set(text)) >= _KINDS for text in words):
         return True
     return ink.coarse is not None and shows_bent_type(ink.coarse, darkness, found, boxes, reader)
 
@@ -156,11 +152,6 @@ def is_hollow(darkness: Floats, line: TextLine) -> bool:
     x0, y0, x1, y1 = (max(0, round(side)) for side in line.box)
     seen = Image.fromarray(darkness[y0:y1, x0:x1]).reduce(max(1, (y1 - y0) // _SEEN_PX))
     inked = np.pad(normalised(np.asarray(seen)) > _OUTLINE, 1)
-    within = [
-        white
-        for white in pieces(~inked)
-        if white.x0
-        and white.height > _TALL * len(inked)
-        and white.ink < _NO_FRAME * white.width * white.height
-    ]
-    return len(within) >= _KINDS and 2 * sum(white.ink for white in within) > int(np.count_nonzero(inked))
+    tall = (white for white in pieces(~inked) if white.x0 and white.height > _TALL * len(inked))
+    within = [white.ink for white in tall if white.ink < _NO_FRAME * white.width * white.height]
+    return len(within) >= _KINDS and 2 * sum(within) > int(np.count_nonzero(inked))

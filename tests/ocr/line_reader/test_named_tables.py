@@ -97,6 +97,23 @@ def test_types_that_end_in_one_place_are_no_names_with_numbers_though_most_are_a
     assert aligned_white(lines, level) == []
 
 
+def test_a_mark_that_stands_in_all_rows_is_no_column() -> None:
+    types = ("char", "struct list", "int", "bool")
+    words: Words = [
+        [((221.0 - 10 * len(it), 221.0), it), ((227.0, 234.0), "*"), ((255.0, 299.0), f"of_{it}")]
+        for it in types
+    ]
+    lines = [row(n, 100 + 30 * n, [own[0][0], own[2][0]]).line for n, own in enumerate(words)]
+    assert aligned_white(lines, words) == []  # wide white tells the columns by itself
+
+
+def test_a_title_in_larger_type_does_not_narrow_the_white_below() -> None:
+    lines, words = placed(
+        ["Data Fi", "Debian|armel", "Ubuntu|i386", "Fedora|x86 any", "Gentoo|of them"], [118.0]
+    )
+    assert aligned_white([replace(lines[0], size=30.0), *lines[1:]], words) == [(110 + 118) / 2]
+
+
 def test_no_columns_are_parted_within_a_unit_or_a_number() -> None:
     units = ["one|Read / Write", "two|Read / Write", "six|Read / Write", "ten|Read / Write"]
     assert aligned(units, [86.0]) == [83.0]
@@ -189,6 +206,15 @@ def test_one_row_of_two_columns_is_a_table_under_a_title() -> None:
     assert named_table([title, row(1, 130, [(60, 90), (180, 240)])]) == ()  # both ends of a line
     assert named_table([title, row(1, 130, [(60, 90), (102, 180)])]) == ()  # words of one
     assert named_table([one]) == ()
+    over, last = row(3, 200, [(50, 150)]), row(4, 230, [(60, 90), (110, 180)])
+    rows = [title, row(2, 170, [(110, 300)]), over, last]
+    assert shape(named_table(rows)) == [(0, 0, 2), (1, 0, 1), (1, 1, 1), (2, 0, 2), (3, 0, 1), (3, 1, 1)]
+    assert named_table([title, over, last]) == ()  # text may run over its white by chance
+
+
+def test_what_stands_far_behind_one_of_two_rows_is_no_column() -> None:
+    rows = [row(0, 100, [(50, 90), (110, 200), (220, 230)], [0, 1, 1]), row(1, 130, [(50, 90), (110, 190)])]
+    assert shape(named_table(rows)) == whole(2, 2)
 
 
 def test_a_title_in_the_first_column_is_one_of_all() -> None:

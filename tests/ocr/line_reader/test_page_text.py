@@ -218,6 +218,29 @@ def test_two_tables_whose_rules_meet_are_two(monkeypatch: pytest.MonkeyPatch) ->
         assert [block.label for block in page.blocks] == ["table"] * len(found)
 
 
+def test_labels_in_smaller_type_are_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where ink of the word before goes on up to their boxes."""
+    lines = [
+        boxed(text, x, 100 + 30 * n) for n in range(4) for x, text in ((50, f"name{n}"), (300, "Broadcaster"))
+    ]
+    word = LineWord(text="Broadcaster", left=300, right=lines[3].line.right + 9, confidence=0.9)
+    lines[3] = replace(lines[3], words=(word,))
+    left = lines[3].line.right + 5
+    label = LineWord(text="inline", left=left, right=left + 40, confidence=0.9)
+    lines.insert(4, replace(read("inline", left, left + 40, 129, size=15.0), words=(label,)))
+
+    def units(reads: Sequence[ReadLine], *_: object, **__: object) -> Iterator[Unit]:
+        rows = [reads[:2], reads[2:5], reads[5:7], reads[7:]]
+        yield Unit(
+            "table cell",
+            [*map(list, rows)],
+            [[(n, 0), (n, 1), (n, 1)][: len(it)] for n, it in enumerate(rows)],
+        )
+
+    monkeypatch.setattr("ocr.line_reader.page_text.in_reading_order", units)
+    assert "| name1 | Broadcaster | inline |" in page_text(lines).markdown
+
+
 def test_a_frame_parted_by_a_rule_keeps_its_lines() -> None:
     """As a label that tells nutrition facts: what it says is not one cell, and in it a table may stand."""
     head = [boxed("Nutrition Facts", 60, 95), boxed("8 servings per container", 60, 130)]
