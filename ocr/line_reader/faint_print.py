@@ -9,7 +9,7 @@ from encoders.views import UInt8Array
 from ocr.imaging.colour import ground_of, has_grain
 from ocr.imaging.measures import NOISE_LEVELS
 from ocr.imaging.quantiles import quantiles
-from ocr.line_reader.found_lines import Box, Floats, Ints
+from ocr.line_reader.found_lines import Box, Ints, Shades
 from ocr.orientation.detect import shows_words
 
 # Marks that differ more from their paper are read as they are. With less, a page's darkest marks get this much.
@@ -38,8 +38,6 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     smooth = np.asarray(
         Image.fromarray(grey).filter(ImageFilter.BoxBlur(1))
     )  # strokes survive, grain does not
-    if any(int(np.ptp(smooth[top + 1 : top + _STRIP_PX - 1])) > 2 * _FAINT_LEVELS for top in tops):
-        return grey
     paper = int(np.median(smooth[::4, ::4]))
     most = max(int(smooth.max()) - paper, paper - int(smooth.min()))
     if not _LEAST_LEVELS < most <= _FAINT_LEVELS:
@@ -76,12 +74,12 @@ def are_faint(grey: UInt8Array, boxes: Iterable[Box]) -> list[bool]:
 
 def darkness_between(
     grey: UInt8Array, boxes: Sequence[Box], colour: UInt8Array | None = None
-) -> Floats | None:
+) -> Shades | None:
     """Returns how dark the faint marks outside the lines are, and those lighter than their ground; None for no print.
 
     None for scans with grain too: looking between the lines of 21 old ones found nothing. grey: [H, W] uint8, in whose
-    pixels the lines' boxes are. colour: how far its pixels are from their ground in colour. The result is [H, W], 0 to
-    1, for a reader to look at. Marks that are darker than faint ones were seen as they are.
+    pixels the lines' boxes are. colour: how far its pixels are from their ground in colour. The result is [H, W], for
+    a reader to look at. Marks that are darker than faint ones were seen as they are.
     """
     if has_grain(grey):
         return None
@@ -99,11 +97,9 @@ def darkness_between(
     if len(places) < _LEAST_SHARE * marks.size:
         return None
     found = marks.ravel()[places]
-    dark: Floats = np.zeros(marks.shape, np.float32)
-    dark.ravel()[places] = found / _strongest_near(found, places, marks.shape) * (_GOOD_LEVELS / 255)
-    page[:] = 255
-    page.ravel()[places] = 255 * (1 - dark.ravel()[places])
-    return dark if shows_words(page) else None
+    dark: Shades = np.zeros(marks.shape, np.uint8)
+    dark.ravel()[places] = found / _strongest_near(found, places, marks.shape) * np.float32(_GOOD_LEVELS)
+    return dark if shows_words(~dark) else None
 
 
 def _strongest_near(marks: UInt8Array, places: Ints, shape: tuple[int, ...]) -> UInt8Array:

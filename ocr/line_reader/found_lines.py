@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ocr.imaging.measures import ASCENT, DESCENT
 
 Floats = npt.NDArray[np.float32]
+Shades = npt.NDArray[np.uint8]  # of a page or a part of it: how dark each pixel is, 0 is white
 Ints = npt.NDArray[np.int64]
 Box = tuple[float, float, float, float]
 
@@ -65,7 +66,7 @@ class TextLine:
             is_sure=self.is_sure or after.is_sure,
         )
 
-    def band(self, darkness: Floats, columns: Ints, above: Any = TOP, below: Any = -BOTTOM) -> Floats:
+    def band(self, darkness: Shades, columns: Ints, above: Any = TOP, below: Any = -BOTTOM) -> Shades:
         """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.
 
         darkness: the page's, [H, W], with all of the columns. above, below: how far the rows reach from the baseline,
@@ -75,7 +76,7 @@ class TextLine:
         offsets = (np.multiply.outer(_SAMPLES, step) - above * self.size).astype(np.float32)
         base = self.baseline.take(columns - self.left, mode="clip")
         rows = np.rint(base + offsets[..., None]).clip(0, len(darkness) - 1).astype(np.intp)
-        pixels: Floats = darkness.take(rows * darkness.shape[1] + columns)
+        pixels: Shades = darkness.take(rows * darkness.shape[1] + columns)
         return pixels
 
     def box_of(self, word: "LineWord | TextLine") -> Box:

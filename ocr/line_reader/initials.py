@@ -8,7 +8,7 @@ import numpy as np
 
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, shared
+from ocr.line_reader.found_lines import ReadLine, Shades, TextLine, shared
 from ocr.line_reader.reading import LineReader
 from ocr.types import BoxPx
 
@@ -21,13 +21,13 @@ _REACH, _INTO, _LEAST, _MOST, _TOP, _FOOT, _GAP = 6.0, 2.0, 1.6, 5.5, 0.6, 0.4, 
 _CAPITAL = 0.7  # a capital's height
 _PITCH = (0.8, 2.2)
 _WIDEST = 1.6  # of its height
-_INK = 0.4  # darkness beyond the paper's
+_INK = 102  # darkness beyond the paper's, of 255
 _SURE = 0.75  # of what is read
 _SHARED = 0.5
 
 
-def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReader) -> list[ReadLine]:
-    """Returns the lines, those that begin beside a large letter with that. darkness: the page's, [H, W] in 0..1."""
+def with_initials(darkness: Shades, found: Sequence[ReadLine], reader: LineReader) -> list[ReadLine]:
+    """Returns the lines, those that begin beside a large letter with that. darkness: the page's, [H, W]."""
     lines, follows = list(found), _follows([read.line for read in found])
     for number in np.flatnonzero(follows.any(1) & ~follows.any(0)).tolist():
         read, below = found[number], found[int(follows[number].argmax())].line
@@ -52,13 +52,13 @@ def with_initials(darkness: Floats, found: Sequence[ReadLine], reader: LineReade
     return lines
 
 
-def _initial(darkness: Floats, line: TextLine, below: TextLine) -> BoxPx | None:
+def _initial(darkness: Shades, line: TextLine, below: TextLine) -> BoxPx | None:
     """Returns the box of the ink to the left of a line and the next ones that is one stroke, as high as two of them."""
     size, base = line.size, float(line.baseline[0])
     top = max(0, round(base - (_CAPITAL + 2 * _TOP) * size))
     left, right = max(0, round(line.left - _REACH * size)), round(line.left + _INTO * size)
     window = darkness[top : round(base + _MOST * size), left:right]
-    ink = window > float(np.median(window)) + _INK
+    ink = window > int(np.median(window)) + _INK
     for piece in pieces(ink):
         x0, y0, x1, y1 = piece.x0, piece.y0, piece.x1, piece.y1
         is_high = y1 - y0 >= _LEAST * size and top + y1 >= below.middle - _FOOT * size

@@ -6,34 +6,35 @@ import numpy as np
 
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import runs
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.line_images import normalised
 from ocr.line_reader.page_ink import lines_of_ink
 
 # Twelve rows, in type sizes around the baseline: at a box's foot, with hardly any letters; those one of which is below.
 # A box is so much darker, so many type sizes wide, even by so much, and so much of it ground; most of its top and foot.
 _ROWS, _WITHIN, _BELOW = (0.05, 0.5), 2, slice(7, None)
-_DARKER, _LEAST, _PLAIN, _FILLED, _MOSTLY, _INK = 0.12, 0.4, 0.08, 0.4, 0.75, 0.5
+_DARKER, _LEAST, _PLAIN, _FILLED, _MOSTLY, _INK = 31, 0.4, 20, 0.4, 0.75, 0.5
 # In type sizes: every how many a column is looked at; how far a box reaches up, down, aside; its height. A line's most.
 _STEP, _UP, _DOWN, _ASIDE, _HIGH, _MOST = 0.16, 1.6, 0.8, 12.0, 0.6, 8
 
 
-def label_boxes(darkness: Floats, line: TextLine) -> Iterator[tuple[int, int, list[TextLine]]]:
+def label_boxes(darkness: Shades, line: TextLine) -> Iterator[tuple[int, int, list[TextLine]]]:
     """Yields the ends of each box in a line, and what the line of its light letters may be. darkness: the page's."""
     size, reached, step = line.size, line.left, max(1, int(_STEP * line.size))
     columns = np.arange(max(0, line.left), min(line.right, darkness.shape[1]), step)
-    rows = line.band(darkness, columns, *_ROWS)
+    rows = line.band(darkness, columns, *_ROWS).astype(np.int16)
     begin, behind = runs(rows[_WITHIN] - rows[_BELOW].min(0) > _DARKER)
     dark = np.flatnonzero((behind - begin) * step > _LEAST * size).tolist()
     for at in dark if len(dark) <= _MOST else ():  # on a dark scan any stroke may be one
         x = int(columns[(begin[at] + behind[at]) // 2])
         y = min(round(float(line.baseline[x - line.left] + _ROWS[0] * size)), len(darkness) - 1)
+        ground = np.int16(darkness[y, x])  # differences of bytes would be bytes
         around = darkness[max(0, y - 3 * step) : y + 1, max(0, x - 3 * step) : x + 3 * step]
-        if x < reached or np.mean(abs(around - darkness[y, x]) < _PLAIN) < _FILLED:
+        if x < reached or np.mean(abs(around - ground) < _PLAIN) < _FILLED:
             continue
         left, top = max(0, round(x - _ASIDE * size)), max(0, round(y - _UP * size))
         part = darkness[top : round(y + _DOWN * size), left : round(x + _ASIDE * size)]
-        for box in pieces(is_ground := abs(part - darkness[y, x]) < _PLAIN):
+        for box in pieces(is_ground := abs(part - ground) < _PLAIN):
             is_around = box.x0 <= x - left < box.x1 and 0 < box.y0 <= y - top < box.y1 < len(part)
             is_box = is_around and max(4, _HIGH * size) < box.height <= box.width
             if is_box and is_ground[[box.y0 + 1, box.y1 - 2], box.x0 : box.x1].mean() > _MOSTLY:

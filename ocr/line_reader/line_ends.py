@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ocr.imaging.measures import ONE_ROW
 from ocr.imaging.quantiles import quantiles
-from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, Floats, Ints, TextLine, middle_of
+from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, Ints, Shades, TextLine, middle_of
 
 # In type sizes.
 _REACH = 1.6  # more ink than a few letters is not the line's
@@ -20,7 +20,7 @@ _LETTER_GAP, _FIRST_GAP = 0.25, 0.2  # white within a word, and up to the first 
 _LEAST = 0.25  # less is on the line's image as it is
 _OWN = 4.0  # so much of the line tells how dark its ink is
 _INK = 0.35  # of the line's contrast
-_FAINT = 0.1  # differences in darkness that are no ink
+_FAINT = 26  # smaller differences in darkness, of 255, are no ink
 # Lines are one if the baselines of their ends differ by less, and their sizes are so much alike. The finder tells of
 # ends within half a type size.
 _ONE_LINE, _ALIKE, _NEAR = 0.2, 1.5, 0.5
@@ -28,8 +28,8 @@ _PIECE_GAP = 0.35  # white between a point and the digits beside it, and less th
 _CAPITALS = 0.72  # so high is ink that counts: white within a word is wider below the bar of a 7
 
 
-def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines, each with the letters that touch its ends. darkness: the page's, [H, W] in 0..1."""
+def lengthened(darkness: Shades, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, each with the letters that touch its ends. darkness: the page's, [H, W]."""
     ends = np.array([(line.left, line.right, line.middle) for line in lines]).reshape(-1, 3)
     found = []
     for number, line in enumerate(lines):
@@ -41,8 +41,8 @@ def lengthened(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return found
 
 
-def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines, those that are pieces of one as one. darkness: the page's, [H, W] in 0..1."""
+def joined(darkness: Shades, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, those that are pieces of one as one. darkness: the page's, [H, W]."""
     found: list[TextLine] = []
     open_lines: list[TextLine] = []
     ink = cache(lambda line: _ink(darkness, line, line.right))
@@ -60,7 +60,7 @@ def joined(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
 
 
 def _are_one(
-    darkness: Floats, line: TextLine, after: TextLine, ink: Callable[[TextLine], np.float64]
+    darkness: Shades, line: TextLine, after: TextLine, ink: Callable[[TextLine], np.float64]
 ) -> bool:
     """Returns whether a line goes on in one that begins further right. ink: tells how dark that of a line's end is."""
     large, small = max(line.size, after.size), min(line.size, after.size)
@@ -85,7 +85,7 @@ def _room(line: TextLine, ends: npt.NDArray[np.float64], width: int) -> tuple[in
     return round(min(first, line.left)), round(max(end, line.right))
 
 
-def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
+def _missed(darkness: Shades, line: TextLine, columns: Ints) -> int:
     """Returns in how many of the pixel columns, from a line's end outwards, letters of it stand; 0 for a rule.
 
     Ink that goes on as far as they do is no letter either.
@@ -103,7 +103,7 @@ def _missed(darkness: Floats, line: TextLine, columns: Ints) -> int:
     return found if found > _LEAST * line.size and not bool((beyond_letters.min(0) > level).any()) else 0
 
 
-def _ink(darkness: Floats, line: TextLine, end: int) -> np.float64:
+def _ink(darkness: Shades, line: TextLine, end: int) -> np.float64:
     """Returns how dark ink of the line's part at an end is."""
     own = round(_OWN * line.size)
     first, behind = (line.left, line.left + own) if end < line.left else (line.right - own, line.right)

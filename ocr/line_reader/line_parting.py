@@ -12,7 +12,7 @@ import numpy as np
 
 from ocr.imaging.profiles import runs, stretches
 from ocr.imaging.quantiles import quantiles
-from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Floats, TextLine
+from ocr.line_reader.found_lines import ABOVE_LETTERS, BELOW_LETTERS, BOTTOM, TOP, Shades, TextLine
 from ocr.line_reader.levelling import View
 
 # In type sizes.
@@ -56,8 +56,8 @@ class _Gap:
     ink: float = 0.0
 
 
-def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
-    """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W] in 0..1."""
+def parted(darkness: Shades, lines: Sequence[TextLine]) -> list[TextLine]:
+    """Returns the lines, those that cross a gutter as several. darkness: the page's, [H, W]."""
     level = [*map(View.of(lines).levelled, lines)]
     within = (_white(darkness, line, number, level[number].middle) for number, line in enumerate(lines))
     gaps = [gap for own in within for gap in own]
@@ -72,7 +72,7 @@ def parted(darkness: Floats, lines: Sequence[TextLine]) -> list[TextLine]:
     return [piece for number, line in enumerate(lines) for piece in _cut(line, cuts.get(number, []))]
 
 
-def _white(darkness: Floats, line: TextLine, number: int, y: float) -> Iterator[_Gap]:
+def _white(darkness: Shades, line: TextLine, number: int, y: float) -> Iterator[_Gap]:
     """Yields the wide gaps in a line. number, y: its own, and its height on the page once that is level."""
     left, right = max(0, line.left), min(darkness.shape[1], line.right)
     if right - left < 3 * line.size:
@@ -97,7 +97,7 @@ def _white(darkness: Floats, line: TextLine, number: int, y: float) -> Iterator[
             yield _Gap(left + a, left + b, y, line.size, number, is_clear, has_rule, level)
 
 
-def _is_rule(darkness: Floats, line: TextLine, left: int, right: int, level: float) -> bool:
+def _is_rule(darkness: Shades, line: TextLine, left: int, right: int, level: float) -> bool:
     """Returns whether the stroke between two columns of pixels goes on beyond the line's letters.
 
     It may begin or end beside them, as at a column's first and last line, and then goes on far to its other side.
@@ -177,7 +177,7 @@ def _gutters(gaps: Sequence[_Gap]) -> list[_Gutter]:
     return done + reached
 
 
-def _narrowed(darkness: Floats, line: TextLine, gap: _Gap) -> tuple[float, float]:
+def _narrowed(darkness: Shades, line: TextLine, gap: _Gap) -> tuple[float, float]:
     """Returns the widest stretch of a gap without ink above or below the band that was searched, such as of quotes."""
     left, right = round(gap.x0), round(gap.x1)
     pixels = line.band(darkness, np.arange(left, right), ABOVE_LETTERS, BELOW_LETTERS)

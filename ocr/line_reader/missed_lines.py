@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from ocr.imaging.measures import DESCENT, ONE_ROW
 from ocr.imaging.pieces import Piece
 from ocr.imaging.profiles import Mask
-from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine, TurnedLines
+from ocr.line_reader.found_lines import Box, ReadLine, Shades, TextLine, TurnedLines
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.levelling import View
 from ocr.line_reader.line_images import normalised
@@ -62,12 +62,12 @@ _LIKELY, _LIKELY_STRANGE, _LIKE_ANOTHER = (0.75, 8), (0.85, 6), 70
 
 
 def with_missed(
-    ink: PageInk, darkness: Floats, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
+    ink: PageInk, darkness: Shades, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
 ) -> tuple[list[ReadLine], list[TurnedLines], bool]:
     """Returns the lines, lengthened where ink goes on beside them, with those of rows of ink that are no line's.
 
     And those of stamps, and whether one more is likely text, but was not read for sure, or is of outlined letters.
-    ink, darkness: of the page, darkness [H, W] in 0..1. boxes: where other lines are.
+    ink, darkness: of the page, darkness [H, W]. boxes: where other lines are.
     """
     if not found:
         return [], [], False
@@ -97,7 +97,7 @@ class _Search:
     """
 
     ink: PageInk
-    darkness: Floats
+    darkness: Shades
     boxes: Sequence[Box]
     reader: LineReader
     lines: list[ReadLine]
@@ -226,7 +226,7 @@ class _Search:
                     break  # what shows no letter in the most likely size has none
         return sorted(found, key=lambda read: -read.confidence)[:1]
 
-    def _is_stamp(self, left: int, top: int, window: Floats, slope: float) -> bool:
+    def _is_stamp(self, left: int, top: int, window: Shades, slope: float) -> bool:
         """Returns whether lines are read for sure in a part of the page that is slanted as a stamp is: they are kept.
 
         window: the part, [h, w] from (left, top) on.

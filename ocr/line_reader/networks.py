@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from ocr.errors import CheckpointError
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, Shades
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.onnx_graph import INT8, Graph
 
@@ -66,8 +66,8 @@ class Networks(Protocol):
     characters: str
     sizes: ReaderSizes
 
-    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
-        """Returns [3, h, w] for each page [H, W] in 0..1 (0 is white), as it is to be searched.
+    def cells(self, pages: Sequence[Shades]) -> list[Floats]:
+        """Returns [3, h, w] for each page [H, W], as it is to be searched.
 
         A cell is STRIDE_PX wide. The logit of being in a line's small letters; the baseline's distance below the cell's
         middle, in DROP_PX; the logarithm of the type size in SIZE_PX.
@@ -93,9 +93,9 @@ class OnnxNetworks(Networks):
             reader_graph(self.sizes), ("line", "chances"), folder / "reader.safetensors", threads
         )
 
-    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
+    def cells(self, pages: Sequence[Shades]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
-        whole = (np.pad(page, [(0, -side % DEEPEST_PX) for side in page.shape]) for page in pages)
+        whole = (np.pad(its / np.float32(255), [(0, -n % DEEPEST_PX) for n in its.shape]) for its in pages)
         return [self._finder.run(None, {"darkness": page[None, None]})[0][0] for page in whole]
 
     def frames(self, images: Sequence[Floats]) -> list[Frames]:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from encoders.views import UInt8Array
 from ocr.line_reader.finder_cells import Cells, lines_of
-from ocr.line_reader.found_lines import Floats, Ints, LineWord, ReadLine, TextLine
+from ocr.line_reader.found_lines import Floats, Ints, LineWord, ReadLine, Shades, TextLine
 from ocr.line_reader.label_boxes import label_boxes
 from ocr.line_reader.line_ends import joined, lengthened
 from ocr.line_reader.line_images import ABOVE, BELOW, HEIGHT_PX, line_image, normalised, page_scale, pieces
@@ -35,6 +35,7 @@ _STRIP, _STRIP_PX = 4, 400
 _SIDES_PX = (600, 300, 100, 50)
 # A page that is reduced so much is looked at again from near where nothing was found.
 _FAR_SCALE, _CLOSE_SCALE = 0.2, 0.5
+_GAP = 1.5  # pages are averaged to no less than so many times the size that they are resized to
 # Of 90 pages with photographs and without print one has a line with 0.61, the others at most 0.50: a hole is like a 0,
 # a pillar like a 1. The least of ten posters, a II, has 0.56.
 _LEAST_SURE = 0.53
@@ -46,7 +47,7 @@ _BLANK = 0
 _SPLIT = 0.6
 # Of equal letters with one frame between, the least, the less sure is none below this; never if narrow, if wide always.
 _LEAST_TWICE, _TWICE = 0.85, dict.fromkeys("fijlrtI1", 0.0) | dict.fromkeys("mwMW", 2.0)
-_INK = 0.15  # cells of a page whose darkness differs by less have none
+_INK = 38  # cells of a page whose darkness differs by no more levels have none
 _SURE = 0.85  # what is read with less in lines that were not found for sure is no text
 _UNLIKELY = 0.5  # what is read with less is left out of a page's text: a border, perhaps
 
@@ -70,8 +71,8 @@ class LineReader:
         calibration = Calibration.read(fitted) if fitted.exists() else None
         return cls(networks or OnnxNetworks(folder, threads), calibration)
 
-    def find(self, darkness: Floats, of: Floats | None = None) -> list[TextLine]:
-        """Returns the page's lines in no order. darkness: [H, W] float32 in 0..1, 0 is white.
+    def find(self, darkness: Shades, of: Shades | None = None) -> list[TextLine]:
+        """Returns the page's lines in no order. darkness: [H, W].
 
         Small print is looked at a second time, enlarged: the page may be a sheet of newspaper. Large type is looked for
         on the page reduced. of: the page of which this is a part; at its scale, nothing may hint at a line.
@@ -91,7 +92,7 @@ class LineReader:
         whole = joined(darkness, lengthened(darkness, parted(darkness, lines)))
         return [part for line in whole for part in self._with_labels(darkness, line)]
 
-    def _with_labels(self, darkness: Floats, line: TextLine) -> list[TextLine]:
+    def _with_labels(self, darkness: Shades, line: TextLine) -> list[TextLine]:
         """Returns a line, in parts if more is read so as it runs over boxes with light letters."""
         labels, ends = list[TextLine](), [line.left]
         for start, end, likely in label_boxes(darkness, line):
@@ -104,13 +105,13 @@ class LineReader:
         both = [sum(own.num_letters * own.confidence for own in read) for read in readings]
         return parts if labels and both[0] > both[1] else [line]
 
-    def shows_large_print(self, darkness: Floats) -> bool:
+    def shows_large_print(self, darkness: Shades) -> bool:
         """Returns whether letters or digits are read on the page, [H, W], once it is reduced, as those of a poster."""
         scales = (side / max(darkness.shape) for side in _SIDES_PX if side < max(darkness.shape))
         pages = (_reduced(darkness, scale, Image.Resampling.BOX) for scale in scales)
         return any(self._sure_letters(page, self.find(page)) for page in pages)
 
-    def _first_look(self, darkness: Floats) -> tuple[Look, Floats]:
+    def _first_look(self, darkness: Shades) -> tuple[Look, Shades]:
         """Returns the lines of a page seen from so near that its small print is found, and the page reduced so far."""
         long_px, short_px = max(darkness.shape), min(darkness.shape)
         scale = min(1.0, _STRIP_PX / short_px if long_px > _STRIP * short_px else FINDER_PX / long_px)
@@ -123,13 +124,13 @@ class LineReader:
             look, page = self._look(darkness, scale)
         return look, page
 
-    def _look(self, darkness: Floats, scale: float) -> tuple[Look, Floats]:
+    def _look(self, darkness: Shades, scale: float) -> tuple[Look, Shades]:
         """Returns the lines of a page that is reduced by scale first, and the page reduced."""
         page = _reduced(darkness, scale)
         [look] = self._looks([(page, scale)], darkness.shape[1])
         return look, page
 
-    def _looks(self, pages: Sequence[tuple[Floats, float]], width: int) -> list[Look]:
+    def _looks(self, pages: Sequence[tuple[Shades, float]], width: int) -> list[Look]:
         """Returns the lines of a page of this width, each time it was reduced to [h, w], by a scale."""
         found = self._networks.cells([page for page, _ in pages])
         return [
@@ -137,11 +138,11 @@ class LineReader:
             for (page, scale), cells in zip(pages, found, strict=True)
         ]
 
-    def _sure_letters(self, darkness: Floats, lines: Sequence[TextLine]) -> int:
+    def _sure_letters(self, darkness: Shades, lines: Sequence[TextLine]) -> int:
         """Returns how many letters and digits the lines have, without those that are none perhaps."""
         return sum(line.num_letters for line in self.read(darkness, lines) if line.confidence > _LEAST_SURE)
 
-    def read(self, darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
+    def read(self, darkness: Shades, lines: Sequence[TextLine]) -> list[ReadLine]:
         """Returns the lines with their texts, in the order given; what is a rule and no text has none.
 
         Lines that were neither found nor read for sure are left out.
@@ -209,7 +210,7 @@ class LineReader:
         return classes, chances
 
 
-def _cells_of(page: Floats, cells: Floats) -> Cells:
+def _cells_of(page: Shades, cells: Floats) -> Cells:
     """Returns what the finder says of a page's cells, [3, h, w]."""
     text, drop, size_log = cells
     middles = (np.arange(text.shape[0], dtype=np.float32)[:, None] + 0.5) * STRIDE_PX
@@ -222,26 +223,22 @@ def _cells_of(page: Floats, cells: Floats) -> Cells:
     )
 
 
-def _contrasts(page: Floats, rows: int, columns: int) -> Floats:
+def _contrasts(page: Shades, rows: int, columns: int) -> Shades:
     """Returns by how much the darkness of a page differs within each of its cells, [rows, columns]."""
-    height, width = page.shape
-    whole = np.pad(page, ((0, rows * STRIDE_PX - height), (0, columns * STRIDE_PX - width)))
-    lines = whole.reshape(rows, STRIDE_PX, -1)
-    most, least = (
-        reduce([reduce(lines, 1)[:, start::STRIDE_PX] for start in range(STRIDE_PX)])
-        for reduce in (np.maximum.reduce, np.minimum.reduce)
+    whole = np.pad(page, ((0, rows * STRIDE_PX - len(page)), (0, columns * STRIDE_PX - page.shape[1])))
+    pixels = (
+        whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX).transpose(1, 3, 0, 2).reshape(-1, rows, columns)
     )
-    contrasts: Floats = most - least
+    contrasts: Shades = pixels.max(0) - pixels.min(0)
     return contrasts
 
 
-def _reduced(page: Floats, scale: float, by: Image.Resampling = Image.Resampling.BILINEAR) -> Floats:
+def _reduced(page: Shades, scale: float, by: Image.Resampling = Image.Resampling.BILINEAR) -> Shades:
     """Returns the page [H, W] at a smaller scale; as it is at 1."""
-    page = np.ascontiguousarray(page, np.float32)
     if scale >= 1:
         return page
     height, width = (max(1, round(side * scale)) for side in page.shape)
-    return np.asarray(Image.fromarray(page).resize((width, height), by))
+    return np.asarray(Image.fromarray(page).resize((width, height), by, reducing_gap=_GAP))
 
 
 def _marks(images: Sequence[tuple[int, Floats]], lines: Sequence[ReadLine]) -> list[Marks | None]:
@@ -254,8 +251,6 @@ def _marks(images: Sequence[tuple[int, Floats]], lines: Sequence[ReadLine]) -> l
     return [found[number] for number in range(len(lines))]
 
 
-def darkness_of(grey: UInt8Array) -> Floats:
-    """Returns how dark each pixel is, 0 white to 1 black. grey: [H, W] uint8."""
-    darkness: Floats = np.float32(255) - grey
-    darkness /= 255
-    return darkness
+def darkness_of(grey: UInt8Array) -> Shades:
+    """Returns how dark each pixel is, 0 white to 255 black. grey: [H, W] uint8."""
+    return ~grey

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, Shades
 from ocr.line_reader.line_images import HEIGHT_PX, MAX_WIDTH_PX
 from ocr.line_reader.networks import DEEPEST_PX, STRIDE_PX, Frames, Networks, ReaderSizes
 
 FIND, LINE = "find", "line"
-Bytes = npt.NDArray[np.uint8]
 Outputs = Mapping[str, npt.NDArray[Any]]
 Axis = tuple[int, int]
 
@@ -33,7 +32,7 @@ class Stack:
     """
 
     path: str
-    pixels: Bytes
+    pixels: Shades
     sizes: npt.NDArray[np.int32]
     members: Sequence[int]
 
@@ -53,7 +52,7 @@ class StackedNetworks(Networks, ABC):
     def run(self, stacks: Sequence[Stack]) -> list[Outputs]:
         """Returns each stack's outputs, as output_kinds() says."""
 
-    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
+    def cells(self, pages: Sequence[Shades]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
         sizes = ([_up(side, DEEPEST_PX) // STRIDE_PX for side in page.shape] for page in pages)
         found = zip(self._read(FIND, pages), sizes, strict=True)
@@ -62,10 +61,11 @@ class StackedNetworks(Networks, ABC):
     def frames(self, images: Sequence[Floats]) -> list[Frames]:
         """Returns what each frame of line images [HEIGHT_PX, W] shows; see Networks."""
         numbers = (num_frames(self.sizes, image.shape[1]) for image in images)
-        found = zip(self._read(LINE, images), numbers, strict=True)
+        coded = [np.rint(image * INK[LINE] + WHITE[LINE]).astype(np.uint8) for image in images]
+        found = zip(self._read(LINE, coded), numbers, strict=True)
         return [(own["classes"][:num].astype(np.intp), own["chances"][:num]) for own, num in found]
 
-    def _read(self, path: str, images: Sequence[Floats]) -> list[Outputs]:
+    def _read(self, path: str, images: Sequence[Shades]) -> list[Outputs]:
         stacks = list(stacked(path, images))
         found: list[Outputs] = [{}] * len(images)
         for stack, outputs in zip(stacks, self.run(stacks), strict=True):
@@ -74,8 +74,8 @@ class StackedNetworks(Networks, ABC):
         return found
 
 
-def stacked(path: str, images: Sequence[Floats]) -> Iterator[Stack]:
-    """Yields images [H, W] of any sizes as stacks. path: FIND for pages in 0..1, LINE for normalised line images."""
+def stacked(path: str, images: Sequence[Shades]) -> Iterator[Stack]:
+    """Yields images [H, W] of any sizes as stacks. path: FIND for pages, LINE for line images in bytes."""
     members: dict[Axis, list[int]] = {}
     for number, image in enumerate(images):
         members.setdefault(axis_of(path, *image.shape), []).append(number)
@@ -85,7 +85,7 @@ def stacked(path: str, images: Sequence[Floats]) -> Iterator[Stack]:
             pixels = np.full((len(some), *axis), WHITE[path], np.uint8)
             for place, image in zip(pixels, (images[number] for number in some), strict=True):
                 height, width = image.shape
-                place[:height, :width] = np.rint(image * np.float32(INK[path]) + np.float32(WHITE[path]))
+                place[:height, :width] = image
             sizes = np.array([images[number].shape for number in some], np.int32)
             yield Stack(path=path, pixels=pixels, sizes=sizes, members=some)
 

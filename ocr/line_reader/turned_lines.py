@@ -19,7 +19,7 @@ from PIL import Image
 from encoders.views import UInt8Array
 from ocr.imaging.profiles import Mask
 from ocr.line_reader.faint_print import without_lines
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine, TurnedLines, shared
+from ocr.line_reader.found_lines import ReadLine, Shades, TextLine, TurnedLines, shared
 from ocr.line_reader.language import strange_lines
 from ocr.line_reader.levelling import SEVERAL_WORDS, slope_of
 from ocr.line_reader.page_ink import PageInk
@@ -131,7 +131,7 @@ def _is_sure(read: ReadLine, few: int) -> bool:
 
 
 def _look(
-    page: Floats, part: BoxPx, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader
+    page: Shades, part: BoxPx, turn_deg: Angle, unsure: Sequence[ReadLine], reader: LineReader
 ) -> TurnedLines:
     """Returns what is read for sure on a part of the page, rotated clockwise, and more surely than as it stands."""
     (height, width), (left, top, right, foot) = page.shape, part
@@ -148,7 +148,7 @@ def _look(
     return replace(look, lines=kept)
 
 
-def read_turned(page: Floats, turn_deg: float, reader: LineReader, of: Floats | None = None) -> TurnedLines:
+def read_turned(page: Shades, turn_deg: float, reader: LineReader, of: Shades | None = None) -> TurnedLines:
     """Returns what is read on a page, [H, W], rotated clockwise. of: the page of which it is a part."""
     turned, (height, width) = rotated(page, turn_deg), page.shape
     lines = tuple(reader.read(turned, reader.find(turned, of)))

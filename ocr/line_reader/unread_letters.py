@@ -13,7 +13,7 @@ from PIL import Image
 
 from ocr.imaging.pieces import pieces
 from ocr.imaging.profiles import Mask
-from ocr.line_reader.found_lines import Box, Floats, ReadLine, TextLine
+from ocr.line_reader.found_lines import Box, Floats, ReadLine, Shades, TextLine
 from ocr.line_reader.line_images import normalised
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import LineReader
@@ -75,12 +75,9 @@ def _are_letters(found: "np.ndarray[tuple[int, int], np.dtype[np.float32]]") -> 
 
 
 def shows_bent_type(
-    ink: PageInk, darkness: Floats, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
+    ink: PageInk, darkness: Shades, found: Sequence[ReadLine], boxes: Sequence[Box], reader: LineReader
 ) -> bool:
-    """Returns whether letters stand on an arc, in a wave or in a column outside these lines and boxes.
-
-    darkness: [H, W] in 0..1.
-    """
+    """Returns whether letters stand on an arc, in a wave or in a column outside these lines and boxes."""
     sure = [read.line for read in found if read.num_letters >= 4 and read.confidence > _READ]
     paths = (path / np.float32(ink.scale) for path in _paths(ink.outside(sure, boxes)))
     parts = (part for path in paths if (part := _straightened(darkness, path)) is not None)
@@ -112,7 +109,7 @@ def _paths(outside: Mask) -> Iterator[Floats]:
     return (boxes[path].astype(np.float32) for path in some)
 
 
-def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:
+def _straightened(darkness: Shades, boxes: Floats) -> Shades | None:
     """Returns the page along the path of letters, [h, w]; None where they stand in a row, or too far apart.
 
     Letters that stand upright one below the other are laid side by side.
@@ -135,11 +132,11 @@ def _straightened(darkness: Floats, boxes: Floats) -> Floats | None:
     x, y = np.array([own(on_path) for own in path]) + (at - on_path) * step
     offsets = np.arange(-_AROUND * side, _AROUND * side)[:, None]
     columns, rows = (np.rint(own).astype(np.intp) for own in (x - offsets * step[1], y + offsets * step[0]))
-    seen: Floats = darkness[rows.clip(0, len(darkness) - 1), columns.clip(0, darkness.shape[1] - 1)]
+    seen: Shades = darkness[rows.clip(0, len(darkness) - 1), columns.clip(0, darkness.shape[1] - 1)]
     return seen
 
 
-def _side_by_side(darkness: Floats, boxes: Sequence[Sequence[int]]) -> Floats:
+def _side_by_side(darkness: Shades, boxes: Sequence[Sequence[int]]) -> Shades:
     """Returns a page's letters, each within its bounds, in one row with white around, [h, w]."""
     height = max(y1 - y0 for _, y0, _, y1 in boxes)
     letters = (darkness[max(0, y1 - height) : y1 + 1, x0 : x1 + 1] for x0, _, x1, y1 in boxes)
@@ -147,7 +144,7 @@ def _side_by_side(darkness: Floats, boxes: Sequence[Sequence[int]]) -> Floats:
     return np.pad(np.concatenate([*spaced], axis=1), height)
 
 
-def is_hollow(darkness: Floats, line: TextLine) -> bool:
+def is_hollow(darkness: Shades, line: TextLine) -> bool:
     """Returns whether a line's letters are outlines: several whites as high as letters, half as much as ink."""
     x0, y0, x1, y1 = (max(0, round(side)) for side in line.box)
     seen = Image.fromarray(darkness[y0:y1, x0:x1]).reduce(max(1, (y1 - y0) // _SEEN_PX))

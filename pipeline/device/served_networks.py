@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, Shades
 from ocr.line_reader.networks import Frames, OnnxNetworks, ReaderSizes, read_sizes
 from ocr.line_reader.stacks import Axis, Outputs, Stack, StackedNetworks, output_kinds
 
@@ -83,7 +83,7 @@ class ServedNetworks(StackedNetworks):
         self._connection: Connection | None = None
         self._memory: mmap.mmap | None = None
 
-    def cells(self, pages: Sequence[Floats]) -> list[Floats]:
+    def cells(self, pages: Sequence[Shades]) -> list[Floats]:
         """Returns [3, h, w] for each page [H, W]; see Networks."""
         with contextlib.suppress(NotServedError):
             return super().cells(pages)

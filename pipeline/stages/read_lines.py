@@ -120,7 +120,7 @@ def _with_faint(
         darkness = darkness_between(grey, [*(read.line.box for read in kept), *beside], colour)
     if darkness is None:
         return found, False
-    ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
+    ink = PageInk.of(~darkness)
     seen_now = [*kept, *reader.read(darkness, reader.find(darkness))]
     again, _, lacks_lines = with_missed(ink, darkness, seen_now, beside, reader)
     lines = [

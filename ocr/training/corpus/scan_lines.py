@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Levenshtein
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.training.lines.page_lines import Place
 from ocr.training.pages.page_truth import clean
@@ -173,7 +173,7 @@ def placed(
     return made
 
 
-def _is_parted(darkness: Floats, place: Place) -> bool:
+def _is_parted(darkness: Shades, place: Place) -> bool:
     """Returns whether wide white is within a line."""
     left, right = max(0, round(place.x0)), round(place.x1)
     levels = place.baseline + place.slope * (np.arange(left, right) - place.x0)

@@ -24,7 +24,7 @@ from rapidfuzz.distance import Levenshtein
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from ocr.line_networks.graph_networks import GraphNetworks, LinePaths
-from ocr.line_reader.found_lines import Floats, ReadLine
+from ocr.line_reader.found_lines import ReadLine, Shades
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import Networks, OnnxNetworks
 from ocr.line_reader.reading import FINDER_PX, LineReader, darkness_of
@@ -65,7 +65,7 @@ def rates(arms: dict[str, Arm]) -> Iterator[Row]:
             for path, stats in arm.manager.stats().items():
                 print(f"  {path}: {stats.budgets}, {stats.graph_bytes >> 20} MiB, {stats.losing_graphs} lost")
     for path, size in axes:
-        images = [random.random(size, np.float32) for _ in range(max(_NUMBERS[path]))]
+        images = [random.integers(0, 256, size, np.uint8) for _ in range(max(_NUMBERS[path]))]
         for number in _NUMBERS[path]:
             stacks = list(stacked(path, images[:number]))
             row: Row = {"path": path, "size": size, "at once": number}
@@ -109,7 +109,7 @@ def _others(lines: Sequence[ReadLine], beside: Sequence[ReadLine]) -> str:
     return "\n".join(text for _, _, text in kept)
 
 
-def _pages(folders: Sequence[Path], most: int) -> Iterator[tuple[str, Floats]]:
+def _pages(folders: Sequence[Path], most: int) -> Iterator[tuple[str, Shades]]:
     files = sorted(file for folder in folders for file in folder.rglob("*") if file.is_file())
     for file in files:
         try:
@@ -130,7 +130,7 @@ def _pages(folders: Sequence[Path], most: int) -> Iterator[tuple[str, Floats]]:
 def _profile(arm: Arm) -> None:
     random = np.random.default_rng(1)
     for path, size, number in ((FIND, _A4, 16), (LINE, (HEIGHT_PX, 1024), 64)):
-        stacks = list(stacked(path, [random.random(size, np.float32)] * number))
+        stacks = list(stacked(path, [random.integers(0, 256, size, np.uint8)] * number))
         arm.networks.run(stacks)
         with torch.profiler.profile() as profile:
             arm.networks.run(stacks)

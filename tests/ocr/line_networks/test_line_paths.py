@@ -12,7 +12,7 @@ from encoders.graphs.capturing.capture import Capture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from ocr.line_networks.graph_networks import GraphNetworks, LinePaths
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Floats, Shades
 from ocr.line_reader.line_images import HEIGHT_PX
 from ocr.line_reader.networks import OnnxNetworks
 from ocr.line_reader.reading import LineReader
@@ -38,8 +38,8 @@ class WinningCapture(EagerCapture):
         return 0.5 if run.func.__name__ == "replay" else 1.0
 
 
-def pages() -> list[Floats]:
-    def drawn(size: float, lines: Sequence[str], dpi: int) -> Floats:
+def pages() -> list[Shades]:
+    def drawn(size: float, lines: Sequence[str], dpi: int) -> Shades:
         def draw(page: Any) -> None:
             for number, line in enumerate(lines):
                 page.insert_text((30, 50 + 2 * size * number), line, fontsize=size)
@@ -66,7 +66,7 @@ def line_images(numbers: Sequence[int]) -> list[Floats]:
 
 def test_stacks_hold_every_image_once_in_bytes() -> None:
     images = line_images([30, 128, 129, 2000, *[300] * (MOST_IMAGES[LINE] + 1)])
-    stacks = list(stacked(LINE, images))
+    stacks = list(stacked(LINE, [image.astype(np.uint8) for image in images]))
     assert sorted(member for stack in stacks for member in stack.members) == list(range(len(images)))
     assert {stack.axis for stack in stacks} == {(HEIGHT_PX, width) for width in (128, 256, 2048, 512)}
     assert max(len(stack.pixels) for stack in stacks) == MOST_IMAGES[LINE]

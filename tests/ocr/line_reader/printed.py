@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pymupdf
 
-from ocr.line_reader.found_lines import Floats
+from ocr.line_reader.found_lines import Shades
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 
 
-def printed(draw: Callable[[Any], None], dpi: int = 150) -> Floats:
-    """Returns a page of 420 x 300 points as darkness, [H, W] in 0..1. draw: puts text on a pymupdf page."""
+def printed(draw: Callable[[Any], None], dpi: int = 150) -> Shades:
+    """Returns a page of 420 x 300 points as darkness, [H, W]. draw: puts text on a pymupdf page."""
     with pymupdf.open() as document:
         page = document.new_page(width=420, height=300)
         draw(page)

@@ -38,10 +38,10 @@ def test_white_labels_are_read_whatever_the_shade_of_their_boxes(size: float, dp
 
 
 def test_frames_rules_and_bars_are_no_labels() -> None:
-    darkness = np.zeros((200, 600), np.float32)
-    darkness[80:102, 100:160] = 0.5
+    darkness = np.zeros((200, 600), np.uint8)
+    darkness[80:102, 100:160] = 128
     darkness[82:100, 102:158] = 0  # a frame
-    darkness[101:103, 200:300] = 0.5  # a rule below a word
-    darkness[40:160, 350:600] = 0.5  # a picture
+    darkness[101:103, 200:300] = 128  # a rule below a word
+    darkness[40:160, 350:600] = 128  # a picture
     line = TextLine(left=80, right=600, baseline=np.full(520, 99, np.float32), size=20.0)
     assert not list(label_boxes(darkness, line))

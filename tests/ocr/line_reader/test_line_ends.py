@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.line_ends import joined, lengthened
 
 SIZE, BASE = 30.0, 60
@@ -15,16 +15,16 @@ def line(left: int, right: int) -> TextLine:
     return TextLine(left=left, right=right, baseline=np.full(right - left, BASE, np.float32), size=SIZE)
 
 
-def page(*words: tuple[int, int]) -> Floats:
+def page(*words: tuple[int, int]) -> Shades:
     """Returns a page with letters of 10 px, 3 px apart, from and to these columns."""
-    darkness = np.zeros((120, 600), np.float32)
+    darkness = np.zeros((120, 600), np.uint8)
     for x0, x1 in words:
         for x in range(x0, x1, 13):
-            darkness[BASE - 15 : BASE, x : min(x + 10, x1)] = 0.8
+            darkness[BASE - 15 : BASE, x : min(x + 10, x1)] = 204
     return darkness
 
 
-def ends(darkness: Floats, *lines: TextLine) -> list[tuple[int, int]]:
+def ends(darkness: Shades, *lines: TextLine) -> list[tuple[int, int]]:
     return [
         (it.left, it.right) for it in lengthened(darkness, lines) if len(it.baseline) == it.right - it.left
     ]
@@ -41,13 +41,13 @@ def test_white_ends_a_line() -> None:
 
 def test_ink_without_an_end_is_no_letter() -> None:
     darkness = page((100, 270))
-    darkness[20:100, 272:500] = 0.8
+    darkness[20:100, 272:500] = 204
     assert ends(darkness, line(100, 270)) == [(100, 270)]
 
 
 def test_a_rule_is_no_letter() -> None:
     darkness = page((100, 270))
-    darkness[:, 273:283] = 0.8
+    darkness[:, 273:283] = 204
     assert ends(darkness, line(100, 270)) == [(100, 270)]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.line_images import (
     ABOVE,
     BELOW,
@@ -16,13 +16,13 @@ from ocr.line_reader.line_images import (
 )
 
 
-def page(size: int, text: str = "Hamburgefonts 1234") -> tuple[Floats, TextLine]:
+def page(size: int, text: str = "Hamburgefonts 1234") -> tuple[Shades, TextLine]:
     """Returns a page's darkness, and the line that stands on it. size: the type size in pixels."""
     picture = Image.new("L", (14 * size, 4 * size), 255)
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(size)
     draw.text((size, 2 * size), text, 0, font=font, anchor="ls")
-    darkness = 1 - np.asarray(picture, np.float32) / 255
+    darkness = ~np.asarray(picture)
     right = size + int(draw.textlength(text, font=font))
     baseline = np.full(right - size, 2 * size, np.float32)
     return darkness, TextLine(left=size, right=right, baseline=baseline, size=float(size))

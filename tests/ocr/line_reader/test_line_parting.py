@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ocr.line_reader.found_lines import Floats, TextLine
+from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.line_parting import parted
 
 SIZE, PITCH = 30.0, 36
@@ -11,20 +11,20 @@ SIZE, PITCH = 30.0, 36
 
 def page(
     rows: int, words: list[tuple[int, int]], *, rule: int | None = None
-) -> tuple[Floats, list[TextLine]]:
+) -> tuple[Shades, list[TextLine]]:
     """Returns a page with `rows` lines, each found as one, with ink at these stretches of x; rule: x of a rule."""
-    darkness = np.zeros((PITCH * rows + 80, 1000), np.float32)
+    darkness = np.zeros((PITCH * rows + 80, 1000), np.uint8)
     lines = []
     for row in range(rows):
         base = 60 + PITCH * row
         for x0, x1 in words:
-            darkness[base - 14 : base, x0:x1] = 0.8
+            darkness[base - 14 : base, x0:x1] = 204
         left, right = words[0][0], words[-1][1]
         lines.append(
             TextLine(left=left, right=right, baseline=np.full(right - left, base, np.float32), size=SIZE)
         )
     if rule is not None:
-        darkness[:, rule : rule + 3] = 0.8
+        darkness[:, rule : rule + 3] = 204
     return darkness, lines
 
 
@@ -76,7 +76,7 @@ def test_lines_that_end_before_the_gutter_do_not_end_it() -> None:
 
 def test_a_rule_that_begins_beside_the_first_line_parts_it() -> None:
     darkness, lines = page(10, [(50, 200), (210, 350), (360, 500), (540, 700), (710, 950)])
-    darkness[60 - 20 :, 520:523] = 0.8
+    darkness[60 - 20 :, 520:523] = 204
     assert ends(parted(darkness, lines)) == {(50, 500), (540, 950)}
 
 
@@ -85,14 +85,14 @@ def test_a_letter_that_is_a_stroke_is_no_rule() -> None:
     darkness, lines = page(10, [(50, 200), (210, 350), (360, 495), (540, 700), (710, 950)])
     for line in lines:
         base = round(line.middle)
-        darkness[base - 21 : base, 500:503] = 0.8
+        darkness[base - 21 : base, 500:503] = 204
     assert ends(parted(darkness, lines)) == {(50, 503), (540, 950)}
 
 
 def test_quotes_above_the_letters_belong_to_the_line_before_the_gutter() -> None:
     darkness, lines = page(10, [(50, 200), (210, 350), (360, 500), (560, 700), (710, 950)])
     base = round(lines[3].middle)
-    darkness[base - 25 : base - 20, 504:514] = 0.8
+    darkness[base - 25 : base - 20, 504:514] = 204
     found = parted(darkness, lines)
     assert [line.right for line in found if line.left == 50 and line.middle == base] == [514]
 
@@ -105,7 +105,7 @@ def test_a_table_s_columns_do_not_part_the_paragraph_below(space: int) -> None:
     for row, line in enumerate(lines):
         words = [(50, 170), (400, 480)] if row < 8 else [(50, space), (space + 18, 950)]
         for x0, x1 in words:
-            darkness[round(line.middle) - 14 : round(line.middle), x0:x1] = 0.8
+            darkness[round(line.middle) - 14 : round(line.middle), x0:x1] = 204
         for x0, x1 in words if row < 8 else [(50, 950)]:
             base = np.full(x1 - x0, line.middle, np.float32)
             found.append(TextLine(left=x0, right=x1, baseline=base, size=SIZE))
@@ -126,7 +126,7 @@ def test_rows_of_the_column_beside_say_nothing_about_spaces() -> None:
     darkness, lines = page(20, [(440, 600), (625, 950)])
     for number, line in enumerate(lines):
         if number % 3:
-            darkness[round(line.middle) - 14 : round(line.middle), 600:625] = 0.8
+            darkness[round(line.middle) - 14 : round(line.middle), 600:625] = 204
     beside = [
         TextLine(left=50, right=400, baseline=line.baseline[:350] - PITCH // 2, size=SIZE) for line in lines
     ]

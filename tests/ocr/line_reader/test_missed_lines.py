@@ -12,7 +12,7 @@ from pymupdf import get_text_length
 
 from ocr.imaging.pieces import Piece
 from ocr.line_reader import page_ink
-from ocr.line_reader.found_lines import Floats, LineWord, ReadLine, TextLine
+from ocr.line_reader.found_lines import LineWord, ReadLine, Shades, TextLine
 from ocr.line_reader.missed_lines import _is_likely, _is_more, with_missed
 from ocr.line_reader.page_ink import PageInk
 from ocr.line_reader.reading import darkness_of
@@ -78,7 +78,7 @@ ROLL = (
 
 
 @cache
-def notice(size: float, colour: float = 0.0) -> Floats:
+def notice(size: float, colour: float = 0.0) -> Shades:
     """A notice in one typeface, a large head above it."""
 
     def draw(page: Any) -> None:
@@ -89,7 +89,7 @@ def notice(size: float, colour: float = 0.0) -> Floats:
     return printed(draw)
 
 
-def read(darkness: Floats) -> list[ReadLine]:
+def read(darkness: Shades) -> list[ReadLine]:
     return shipped().read(darkness, shipped().find(darkness))
 
 
@@ -98,9 +98,9 @@ def read_notice(size: float) -> tuple[ReadLine, ...]:
     return tuple(read(notice(size)))
 
 
-def completed(darkness: Floats, found: Sequence[ReadLine]) -> tuple[list[str], bool]:
+def completed(darkness: Shades, found: Sequence[ReadLine]) -> tuple[list[str], bool]:
     """What is read once missed lines are looked for, from top to bottom, and whether there is more."""
-    ink = PageInk.of((255 * (1 - darkness)).astype(np.uint8))
+    ink = PageInk.of(~darkness)
     lines, stamps, lacks_lines = with_missed(ink, darkness, found, [], shipped())
     lines += [its for stamp in stamps for its in stamp.lines]
     return [its.text for its in sorted(lines, key=lambda its: its.line.middle)], lacks_lines
@@ -130,7 +130,7 @@ def test_ends_of_lines_that_were_missed_are_read(begin: float, end: float) -> No
 
 
 def test_strokes_of_a_pen_and_a_stamp_s_border_are_no_lines() -> None:
-    grey = Image.fromarray((255 * (1 - notice(10))).astype(np.uint8))
+    grey = Image.fromarray(~notice(10))
     pen = ImageDraw.Draw(grey)
     along = np.linspace(0, 1, 200)
     wave = 540 - 25 * np.sin(along * 31) * (1 - along) * np.cos(along * 9)
@@ -248,9 +248,7 @@ def test_a_missed_line_has_the_type_size_of_its_page() -> None:
 
     darkness = printed(draw)
     found = [its for its in read(darkness) if its.text in ROLL]
-    lines, _, _ = with_missed(
-        PageInk.of((255 * (1 - darkness)).astype(np.uint8)), darkness, found, [], shipped()
-    )
+    lines, _, _ = with_missed(PageInk.of(~darkness), darkness, found, [], shipped())
     (missed,) = (its for its in lines if its not in found)
     assert missed.text == "January 2007."
     assert missed.line.size == pytest.approx(found[0].line.size, rel=0.2)
@@ -485,7 +483,7 @@ def test_the_first_line_of_a_column_does_not_go_on_in_the_column_beside_it(size:
         ("at the office, where", "the clerk has a list of", "whoever kept watch"),
     )
 
-    def column(number: int) -> Floats:
+    def column(number: int) -> Shades:
         def draw(page: Any) -> None:
             left = 20 + number * (get_text_length(columns[0][0], fontsize=size) + 0.9 * size)
             for row, text in enumerate(columns[number]):

@@ -61,10 +61,10 @@ def test_results_are_those_of_torch(kind: str, tmp_path: Path) -> None:
         package(folder, tmp_path / "packaged")
         folder = tmp_path / "packaged"
     random = np.random.default_rng(3)
-    page = (random.random((96, 160)) > 0.8).astype(np.float32)
+    page = np.uint8(255) * (random.random((96, 160)) > 0.8)
     image = np.clip(random.random((HEIGHT_PX, 40 * STEP_PX), np.float32) * 1.6 - 0.3, -0.3, 1.3)
     networks = OnnxNetworks(folder)
-    logits, cells = in_torch(folder, image, page)
+    logits, cells = in_torch(folder, image, page / np.float32(255))
     np.testing.assert_allclose(networks.cells([page])[0], cells, atol=1e-3)
     found = np.log(networks._shown(image))
     assert found.shape == logits.shape
@@ -75,7 +75,7 @@ def test_results_are_those_of_torch(kind: str, tmp_path: Path) -> None:
 
 def test_pages_and_lines_of_any_size(tmp_path: Path) -> None:
     networks = OnnxNetworks(stored(tmp_path, LOW))
-    assert networks.cells([np.zeros((33, 70), np.float32)])[0].shape == (3, 16, 24)
+    assert networks.cells([np.zeros((33, 70), np.uint8)])[0].shape == (3, 16, 24)
     assert [networks._shown(np.zeros((HEIGHT_PX, wide), np.float32)).shape for wide in (1, 11, 50)] == [
         (2, 8),
         (4, 8),

@@ -56,7 +56,7 @@ def lines(number: int) -> list[TextLine]:
 
 
 def test_a_line_reads_alike_alone_and_beside_longer_ones(reader: LineReader) -> None:
-    darkness = np.random.default_rng(5).random((400, 700), np.float32)
+    darkness = np.random.default_rng(5).integers(0, 256, (400, 700), np.uint8)
     together = reader.read(darkness, lines(5))
     assert [read.line.right for read in together] == [120 + 90 * n for n in range(5)]
     for line, read in zip(lines(5), together, strict=True):
@@ -148,7 +148,7 @@ def test_padding_hardly_changes_a_frame_of_a_line() -> None:
 
 
 def test_white_is_no_darkness() -> None:
-    assert darkness_of(np.asarray([[255, 0]], np.uint8)).tolist() == [[0.0, 1.0]]
+    assert darkness_of(np.asarray([[255, 0]], np.uint8)).tolist() == [[0, 255]]
 
 
 @pytest.mark.parametrize("told", [-80.0, 80.0])

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from ocr.line_reader.faint_print import darkened
-from ocr.line_reader.found_lines import Floats, ReadLine, TextLine
+from ocr.line_reader.found_lines import ReadLine, Shades, TextLine
 from ocr.line_reader.reading import LineReader, darkness_of
 from ocr.model_files.locate import LINES, find_directory
 from pipeline.documents.settings import TileSettings
@@ -313,7 +313,7 @@ def test_faint_lines_that_are_read_worse_once_they_are_dark_stay_as_they_were(
     assert page.grey is not None
     as_it_is, read = darkness_of(page.grey), reader.read
 
-    def worse(darkness: Floats, lines: Sequence[TextLine]) -> list[ReadLine]:
+    def worse(darkness: Shades, lines: Sequence[TextLine]) -> list[ReadLine]:
         found = read(darkness, lines)
         if np.array_equal(darkness, as_it_is):
             return found
@@ -380,7 +380,7 @@ class Forgetful(LineReader):
     losing: Loss
     gone: Sequence[tuple[int, int]] = ()
 
-    def find(self, darkness: Floats, of: Floats | None = None) -> list[TextLine]:
+    def find(self, darkness: Shades, of: Shades | None = None) -> list[TextLine]:
         """Returns the lines found but for those that vanish."""
         found = super().find(darkness, of)
         return self.losing(found, [line for line in found if (line.left, round(line.middle)) in self.gone])

@@ -32,7 +32,7 @@ def alone(page: DrawnPage) -> torch.Tensor:
 def test_one_line_looks_alike_cut_in_training_and_in_reading(size: int) -> None:
     page = printed([("hamburgefonts", 40, 190, size)], (256, 1280))
     cuts = plan(torch.from_numpy(page.places), 0.0)
-    darkness = torch.from_numpy(darkness_of(page.pixels))[None, None]
+    darkness = torch.from_numpy(darkness_of(page.pixels) / np.float32(255))[None, None]
     (image,) = Atlas(darkness).cut(torch.zeros(1), cuts, int(cuts.width))[0]
     expected = alone(page)
     assert image.shape == expected.shape
@@ -50,7 +50,11 @@ def test_a_slanted_line_is_level() -> None:
     for pixels, given in ((page.pixels, places), (sheared, slanted)):
         torch.manual_seed(0)
         cuts = plan(given, 0.0)
-        images.append(Atlas(torch.from_numpy(darkness_of(pixels))[None, None]).cut(torch.zeros(1), cuts, 512))
+        images.append(
+            Atlas(torch.from_numpy(darkness_of(pixels) / np.float32(255))[None, None]).cut(
+                torch.zeros(1), cuts, 512
+            )
+        )
     assert float((images[0] - images[1]).abs().mean()) < 0.05
 
 
