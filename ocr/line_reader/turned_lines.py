@@ -71,7 +71,7 @@ def turned_lines(
     if np.count_nonzero(outside) < _LEAST_INK_PX:
         return []
     left = without_lines(grey, (read.line.box for read in sure))
-    (top, *_, foot), (start, *_, end) = (np.flatnonzero(outside.any(axis)) / ink.scale for axis in (1, 0))
+    (top, foot), (start, end) = (np.flatnonzero(outside.any(it))[[0, -1]] / ink.scale for it in (1, 0))
     left = left[max(0, int(top) - _AROUND_PX) : int(foot) + _AROUND_PX]
     left = left[:, max(0, int(start) - _AROUND_PX) : int(end) + _AROUND_PX]
     turns = _turns(left, length_px(left) / length_px(grey))

@@ -139,6 +139,13 @@ def test_a_line_on_its_head_is_whole_beside_one_on_its_side(reader: LineReader) 
     assert {part.turn_deg for part in turned} == {90, 180}
 
 
+def test_ink_of_a_single_row_is_no_turned_line(reader: LineReader) -> None:
+    sheet = drawn(((60, 40), ABOVE, {}))
+    ink, found = PageInk.of(sheet), reader.read(darkness_of(sheet), reader.find(darkness_of(sheet)))
+    ink.text[-30, 20:80] = True
+    assert turned_lines(sheet, ink, found, reader) == []
+
+
 def test_an_upright_page_is_not_looked_at_again(reader: LineReader, monkeypatch: pytest.MonkeyPatch) -> None:
     page = drawn(((60, 40), ABOVE, {}), ((60, 120), BELOW, {}), ((60, 200), "14 9 6 11 8", {}))
     darkness = darkness_of(page)
