@@ -25,6 +25,8 @@ _GAP_PX, _SEARCHED_PX, _LETTER_GAP_PX = 24, 500, 3
 # Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
 QUANTILES = (0.015, 0.25, 0.5, 0.75, 0.985)
 LEAST_CONTRAST, RANGE, _BOX = 0.06, (-0.3, 1.3), 0.5
+# A shadow makes the paper so much darker, and no mark on it by that share of the ink's darkness lighter.
+_SHADOW, _NEAR = 0.2, range(-4, 5)
 
 
 def line_image(darkness: Shades, line: TextLine) -> Floats:
@@ -44,9 +46,7 @@ def line_image(darkness: Shades, line: TextLine) -> Floats:
 
 def _sampled(window: Shades, x: npt.NDArray[Any], y: npt.NDArray[Any], rows: npt.NDArray[Any]) -> Floats:
     """Returns what is at columns x [W], in rows [H] around y [W], bilinear; beyond the edge it is as at the edge."""
-    level = np.ascontiguousarray(
-        _between(np.ascontiguousarray(window.T), x).T
-    )  # to pick whole columns is faster
+    level = np.ascontiguousarray(_between(np.ascontiguousarray(window.T), x).T)  # rows are faster to pick
     found, steps = np.empty((len(rows), len(x)), np.float32), np.rint(y * _STEPS)
     for start, end in pairwise([0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(x)]):
         found[:, start:end] = _between(level[:, start:end], rows + steps[start] / _STEPS)
@@ -102,7 +102,7 @@ def pieces(image: Floats) -> Iterator[Floats]:
 
 def normalised(image: Floats | Shades) -> Floats:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted, boxes too."""
-    image = image * np.float32(1 / 255) if image.dtype == np.uint8 else image
+    image = _evened(image * np.float32(1 / 255 if image.dtype == np.uint8 else 1))
     lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
     ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
     contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
@@ -113,3 +113,13 @@ def normalised(image: Floats | Shades) -> Floats:
         if end - start > HEIGHT_PX / 2 and np.median(clipped[:, start:end]) > _BOX:
             clipped[:, start:end] = 1 - clipped[:, start:end]
     return clipped
+
+
+def _evened(image: Floats) -> Floats:
+    """Returns a line image without the edge of a shadow: where no mark is lighter than the ground, that is made 0."""
+    ground = image[[0, 1, -2, -1]].min(0)
+    if np.ptp(ground) < _SHADOW:
+        return image
+    ground = np.min([ground.take(np.arange(len(ground)) + by, mode="clip") for by in _NEAR], axis=0)
+    light, dark = quantiles((image - ground)[::2, ::2], QUANTILES[:: len(QUANTILES) - 1]).tolist()
+    return (image - ground) / np.maximum(1 - ground, _SHADOW) if -light < _SHADOW * dark else image

@@ -59,10 +59,8 @@ def aligned_white(rows: Sequence[Line], words: Sequence[Sequence[tuple[Span, str
     """
     found: dict[tuple[int, int], float] = {}
     size = median(row.size for row in rows)
-    usual = (
-        (row, it) for row, it in zip(rows, words, strict=True) if it and row.size < _LARGER * size
-    )  # no titles
-    whole = [replace(row, parts=tuple(span for span, _ in it)) for row, it in usual]
+    no_titles = ((row, it) for row, it in zip(rows, words, strict=True) if it and row.size < _LARGER * size)
+    whole = [replace(row, parts=tuple(span for span, _ in it)) for row, it in no_titles]
     is_uneven = not _is_level([row.x0 for row in rows], size)
     for (low, high), _ in white_strips(whole):
         x = (low + high) / 2

@@ -267,13 +267,8 @@ def _within_white(inked: Mask) -> slice:
 
 def _are_one_row(row: Piece, piece: Piece, least_px: float) -> bool:
     high, low = max(row.height, piece.height), min(row.height, piece.height)
-    return (
-        piece.x0 - row.x1 < max(_APART * low, least_px)
-        and min(row.y1, piece.y1) - max(row.y0, piece.y0) >= _SHARED_HEIGHT * low
-        and (
-            high < _ALIKE * low
-            or any(
-                it.height <= LEAST_PX and it.width <= max(2 * LEAST_PX, _DASH * high) for it in (row, piece)
-            )
-        )
-    )
+    are_near = piece.x0 - row.x1 < max(_APART * low, least_px)
+    if not are_near or min(row.y1, piece.y1) - max(row.y0, piece.y0) < _SHARED_HEIGHT * low:
+        return False
+    most = max(2 * LEAST_PX, _DASH * high)
+    return high < _ALIKE * low or any(it.height <= LEAST_PX and it.width <= most for it in (row, piece))

@@ -226,9 +226,7 @@ def _cells_of(page: Shades, cells: Floats) -> Cells:
 def _contrasts(page: Shades, rows: int, columns: int) -> Shades:
     """Returns by how much the darkness of a page differs within each of its cells, [rows, columns]."""
     whole = np.pad(page, ((0, rows * STRIDE_PX - len(page)), (0, columns * STRIDE_PX - page.shape[1])))
-    pixels = (
-        whole.reshape(rows, STRIDE_PX, columns, STRIDE_PX).transpose(1, 3, 0, 2).reshape(-1, rows, columns)
-    )
+    pixels = whole.reshape(rows, STRIDE_PX, -1, STRIDE_PX).transpose(1, 3, 0, 2).reshape(-1, rows, columns)
     contrasts: Shades = pixels.max(0) - pixels.min(0)
     return contrasts
 

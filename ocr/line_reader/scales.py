@@ -17,10 +17,8 @@ from ocr.line_reader.found_lines import TextLine
 _LEAST_PX, _BEST_PX, _LARGE_PX = 8.0, 15.0, 25.0
 _CAPS = 0.7  # of the type size: a line's ink is in this band above its baseline
 _ALIKE = 1.6  # of type sizes: pieces of a line are so many times larger or smaller at most
-_SHARED = (
-    0.4,
-    0.1,
-)  # of the smaller of two bands, unlike and alike: lines that share more are one, or one is none
+# Of the smaller of two bands, unlike and alike: lines that share more are one, or one of them is none.
+_SHARED = 0.4, 0.1
 # In type sizes: the ends of lines are found as near as that; a line of a few letters is shorter, and easily none.
 _BEYOND, _LONG = 0.5, 2.0
 

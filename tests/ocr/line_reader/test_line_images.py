@@ -77,6 +77,16 @@ def test_a_word_in_a_box_of_the_other_colour_looks_like_the_others(paper: int) -
     assert float(np.abs(found - normalised(image)).mean()) < 0.02
 
 
+@pytest.mark.parametrize("shade", [0.35, 0.5])
+def test_a_line_half_in_a_shadow_looks_like_others(shade: float) -> None:
+    darkness, line = page(40)
+    columns = np.arange(darkness.shape[1])
+    lit = 1 - (1 - shade) * np.clip((columns - 280) / 20, 0, 1)
+    shaded = (255 - (255 - darkness) * lit).astype(np.uint8)
+    found, wanted = normalised(line_image(shaded, line)), normalised(line_image(darkness, line))
+    assert float(np.abs(found - wanted).mean()) < 0.03
+
+
 def test_rules_over_and_under_words_are_no_box() -> None:
     image = line_image(*page(40))
     image[:3, 60:300] = image[-3:, 60:300] = 1
