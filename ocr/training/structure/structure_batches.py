@@ -1,7 +1,7 @@
 """Endless batches of pages of lines with their truth, for worker processes to compose; and what is learned of them."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,11 +74,11 @@ def _truth(page: LinePage) -> np.ndarray:
 class ComposedPages(IterableDataset[StructureBatch]):
     """Batches of pages of like length. folder: of a corpus. uses: how often a page comes, each time found otherwise.
 
-    pairs: about how many pairs of lines a batch has.
+    pairs: about how many pairs of lines a batch has. genres: see line_pages.
     """
 
-    def __init__(self, folder: Path, *, seed: int, uses: int, pairs: int) -> None:
-        self.folder, self.seed, self.uses, self.pairs = folder, seed, uses, pairs
+    def __init__(self, folder: Path, *, seed: int, uses: int, pairs: int, genres: Collection[str]) -> None:
+        self.folder, self.seed, self.uses, self.pairs, self.genres = folder, seed, uses, pairs, genres
 
     def __iter__(self) -> Iterator[StructureBatch]:
         worker = torch.utils.data.get_worker_info()
@@ -90,7 +90,7 @@ class ComposedPages(IterableDataset[StructureBatch]):
         while True:
             pages: list[LinePage] = []
             while len(pages) < gathered:
-                pages += line_pages(rng, source, uses=self.uses)
+                pages += line_pages(rng, source, uses=self.uses, genres=self.genres)
             gathered = _GATHERED
             pages.sort(key=_length)
             parts = list(_parts(pages, self.pairs))

@@ -21,7 +21,7 @@ from ocr.line_reader.line_structure import LineStructure
 from ocr.line_reader.structure_network import ROLES, SIZES, WEIGHTS
 from ocr.training.lines.page_pool import PagePool, batches
 from ocr.training.pages.page_source import PageSource
-from ocr.training.structure.composed_lines import line_pages, line_source
+from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
 from ocr.training.structure.moved_lines import decoded, num_moved
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import ComposedPages, StructureBatch, structure_losses
@@ -43,8 +43,7 @@ def read(net: nn.Module, page: LinePage) -> LineStructure:
 
 def held_pages(source: PageSource, count: int) -> list[LinePage]:
     """Returns pages that are the same for every training."""
-    pages: list[LinePage] = []
-    seed = _HELD_SEED
+    pages, seed = list[LinePage](), _HELD_SEED
     while len(pages) < count:
         pages += line_pages(random.Random(seed), source)
         seed += 1
@@ -63,8 +62,7 @@ class _Both(torch.optim.Optimizer):
 
     def __init__(self, net: StructureNet, rate: float) -> None:
         matrices = [p for name, p in net.named_parameters() if p.ndim == 2 and "blocks." in name]
-        known = set(map(id, matrices))
-        others = [p for p in net.parameters() if id(p) not in known]
+        others = [p for p in net.parameters() if id(p) not in set(map(id, matrices))]
         self._parts = (
             torch.optim.Muon(matrices, lr=_MUON * rate, weight_decay=_DECAY),
             torch.optim.AdamW(others, rate, betas=_BETAS, weight_decay=_DECAY),
@@ -89,7 +87,8 @@ def main() -> None:
     mean = MeanWeights(net, every=4, keep=0.995, young=40)
     plain = torch.optim.AdamW(net.parameters(), args.rate, betas=_BETAS, weight_decay=_DECAY)
     optimiser = _Both(net, args.rate) if args.muon else plain
-    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs)
+    genres = NAMES.difference(args.without)
+    composed = ComposedPages(args.data, seed=args.seed, uses=args.uses, pairs=args.pairs, genres=genres)
     stream = batches(composed, args.workers)  # workers start while the pages held out are composed
     held = held_pages(line_source(args.data, "valid"), args.held_pages)
     pool = PagePool(stream, args.pool, args.echo)
@@ -122,6 +121,7 @@ def _arguments() -> argparse.Namespace:
     made.add_argument("--layers", type=int, default=4)
     made.add_argument("--rate", type=float, default=1.5e-3, help="AdamW's")
     made.add_argument("--muon", action="store_true", help="for the transformer's matrices")
+    made.add_argument("--without", nargs="*", default=(), choices=sorted(NAMES), help="genres left out")
     made.add_argument("--pairs", type=int, default=500_000, help="of lines, in a batch")
     made.add_argument("--uses", type=int, default=3, help="how often a page comes, each time found otherwise")
     made.add_argument("--echo", type=float, default=3.0, help="how often a batch is used on average")

@@ -6,7 +6,8 @@ python -m tests.benchmarks.quality.structure tables CORPUS --pages 80
 python -m tests.benchmarks.quality.structure level --pages 40
 
 measure: on composed pages, whose lines are moved, torn, joined and lost as by a finder; of what ships also which
-headings a run writes. CORPUS: a folder that ocr.training.corpus made. order: the share of characters that is otherwise
+headings a run writes; --genres: such that a training was --without.
+CORPUS: a folder that ocr.training.corpus made. order: the share of characters that is otherwise
 than the truth, punctuation folded, on the sets in DIR that `quality build-unseen` writes, whose lines the line reader
 reads once and DIR/lines keeps. tables: how like those of composed pages are, drawn at 100 to 200 dpi and read by the
 line reader, to the true ones. level: what is moved on menus, price lists, labels, cards and sheets in two languages, by
@@ -21,7 +22,7 @@ import random
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import groupby, product
 from pathlib import Path
@@ -43,7 +44,7 @@ from ocr.training.pages.compose import compose
 from ocr.training.pages.genres import draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet
-from ocr.training.structure.composed_lines import line_pages, line_source
+from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
 from ocr.training.structure.moved_lines import decoded, heaviest_rise
 from ocr.training.structure.placed_lines import LinePage
 from ocr.training.structure.structure_batches import tokens_of
@@ -70,7 +71,8 @@ def main(given: Sequence[str] | None = None) -> int:
     elif args.command == "level":
         print(*level_figures(args.pages, network), sep="\n")
     else:
-        print(*report(lined_pages(line_source(args.folder, "valid")), network, args.pages), sep="\n")
+        pages = lined_pages(line_source(args.folder, "valid"), args.genres)
+        print(*report(pages, network, args.pages), sep="\n")
     return 0
 
 
@@ -92,10 +94,10 @@ def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> 
     yield f"{1000 * (time.process_time() - begun) / max(1, count):.1f} CPU ms a page, scoring included"
 
 
-def lined_pages(source: PageSource) -> Iterator[LinePage]:
-    """Yields pages of lines as a finder finds them, always the same ones."""
+def lined_pages(source: PageSource, genres: Collection[str] = NAMES) -> Iterator[LinePage]:
+    """Yields pages of lines as a finder finds them, always the same ones. genres: of which alone."""
     for seed in range(_SEED, 10 * _SEED):
-        yield from line_pages(random.Random(seed), source)
+        yield from (page for page in line_pages(random.Random(seed), source) if page.genre in genres)
 
 
 def level_figures(count: int, network: StructureNetwork) -> Iterator[str]:
@@ -268,6 +270,7 @@ def _arguments(given: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     measuring = commands.add_parser("measure", help="print the figures on composed pages")
     measuring.add_argument("--pages", type=int, default=400)
+    measuring.add_argument("--genres", nargs="*", default=NAMES, help="of which alone")
     ordering = commands.add_parser("order", help="print how much of the unseen sets' pages is in order")
     ordering.add_argument("--sets", default="composed,digital,scans")
     tabling = commands.add_parser("tables", help="print how like tables are to the true ones")
