@@ -30,7 +30,7 @@ _SHADOW, _NEAR = 0.2, range(-4, 5)
 
 
 def line_image(darkness: Shades, line: TextLine) -> Floats:
-    """Returns a line as [HEIGHT_PX, W] float32 darkness, resampled along its baseline.
+    """Returns a line as [HEIGHT_PX, W] float32 darkness, resampled along its baseline, without edges of shadows.
 
     darkness: the page's, [H, W]; the result's is from 0, white, to 1. Letters larger than there are averaged first.
     """
@@ -41,7 +41,7 @@ def line_image(darkness: Shades, line: TextLine) -> Floats:
     rows = step * (np.arange(HEIGHT_PX) + 0.5) - ABOVE * line.size
     factor = 1 << min(MAX_HALVINGS, max(0, math.floor(math.log2(max(1.0, step) / WORTH_HALVING))))
     x0, y0, window = _window(darkness, (x[0], x[-1]), (y.min() + rows[0], y.max() + rows[-1]), factor)
-    return _sampled(window, (x - x0) / factor, (y - y0) / factor, rows / factor)
+    return _evened(_sampled(window, (x - x0) / factor, (y - y0) / factor, rows / factor))
 
 
 def _sampled(window: Shades, x: npt.NDArray[Any], y: npt.NDArray[Any], rows: npt.NDArray[Any]) -> Floats:
@@ -62,6 +62,16 @@ def _between(pixels: Shades | Floats, places: npt.NDArray[Any]) -> Floats:
     after *= (at - first).astype(np.float32)[:, None]
     after += before
     return after
+
+
+def _evened(image: Floats) -> Floats:
+    """Returns a line image without the edge of a shadow: where no mark is lighter than the ground, that is made 0."""
+    ground = image[[0, 1, -2, -1]].min(0)
+    if np.ptp(ground) < _SHADOW:
+        return image
+    ground = np.min([ground.take(np.arange(len(ground)) + by, mode="clip") for by in _NEAR], axis=0)
+    light, dark = quantiles((image - ground)[::2, ::2], QUANTILES[:: len(QUANTILES) - 1]).tolist()
+    return (image - ground) / np.maximum(1 - ground, _SHADOW) if -light < _SHADOW * dark else image
 
 
 def page_scale(line: TextLine) -> tuple[float, float]:
@@ -102,7 +112,7 @@ def pieces(image: Floats) -> Iterator[Floats]:
 
 def normalised(image: Floats | Shades) -> Floats:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted, boxes too."""
-    image = _evened(image * np.float32(1 / 255 if image.dtype == np.uint8 else 1))
+    image = image * np.float32(1 / 255 if image.dtype == np.uint8 else 1)
     lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
     ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
     contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
@@ -113,13 +123,3 @@ def normalised(image: Floats | Shades) -> Floats:
         if end - start > HEIGHT_PX / 2 and np.median(clipped[:, start:end]) > _BOX:
             clipped[:, start:end] = 1 - clipped[:, start:end]
     return clipped
-
-
-def _evened(image: Floats) -> Floats:
-    """Returns a line image without the edge of a shadow: where no mark is lighter than the ground, that is made 0."""
-    ground = image[[0, 1, -2, -1]].min(0)
-    if np.ptp(ground) < _SHADOW:
-        return image
-    ground = np.min([ground.take(np.arange(len(ground)) + by, mode="clip") for by in _NEAR], axis=0)
-    light, dark = quantiles((image - ground)[::2, ::2], QUANTILES[:: len(QUANTILES) - 1]).tolist()
-    return (image - ground) / np.maximum(1 - ground, _SHADOW) if -light < _SHADOW * dark else image
