@@ -35,7 +35,8 @@ def label_boxes(darkness: Shades, line: TextLine) -> Iterator[tuple[int, int, li
         left, top = max(0, round(x - _ASIDE * size)), max(0, round(y - _UP * size))
         part = darkness[top : round(y + _DOWN * size), left : round(x + _ASIDE * size)]
         for box in pieces(is_ground := abs(part - ground) < _PLAIN):
-            is_around = box.x0 <= x - left < box.x1 and 0 < box.y0 <= y - top < box.y1 < len(part)
+            is_around = 0 < box.x0 <= x - left < box.x1 < part.shape[1]  # or it is a band
+            is_around &= 0 < box.y0 <= y - top < box.y1 < len(part)
             is_box = is_around and max(4, _HIGH * size) < box.height <= box.width
             if is_box and is_ground[[box.y0 + 1, box.y1 - 2], box.x0 : box.x1].mean() > _MOSTLY:
                 reached, x0, y0 = left + box.x1, left + box.x0 + 1, top + box.y0 + 1

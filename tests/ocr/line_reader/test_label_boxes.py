@@ -45,3 +45,15 @@ def test_frames_rules_and_bars_are_no_labels() -> None:
     darkness[40:160, 350:600] = 128  # a picture
     line = TextLine(left=80, right=600, baseline=np.full(520, 99, np.float32), size=20.0)
     assert not list(label_boxes(darkness, line))
+
+
+def test_white_letters_on_a_band_across_the_page_are_read_once() -> None:
+    text = "Members of the holding, of one owner or of a company"
+
+    def draw(page: Any) -> None:
+        page.draw_rect(pymupdf.Rect(20, 90, 400, 103), fill=(0.3, 0.5, 0.3), color=None)
+        page.insert_text((50, 100), text, fontsize=9, fontname="hebo", color=(1, 1, 1))
+        page.insert_text((50, 130), "Each of them has to sign below, and to give a day of birth.", fontsize=9)
+
+    darkness = printed(draw, 200)
+    assert [line.text for line in shipped().read(darkness, shipped().find(darkness))][:1] == [text]
