@@ -172,10 +172,13 @@ def skew_of(grey: UInt8Array, ink: PageInk, found: Sequence[TextLine], reader: L
     if abs(least_deg := (turn_deg + 45) % 90 - 45) <= _LEAST_SKEW_DEG:
         return 0.0
     turns_deg = {(turn_deg + detect(rotated(grey, turn_deg)).angle_deg + 90) % 360 - 90, least_deg}
-    looks = [read_turned(darkness_of(grey), turn_deg, reader) for turn_deg in turns_deg]
-    best = max(looks, key=lambda look: sum(read.num_letters * read.confidence for read in look.lines))
-    after = sum(_level(read.line for read in best.lines))
-    return best.turn_deg if after > sum(before) + _A_LINE else 0.0
+    pages = {it: darkness_of(rotated(grey, it)) for it in turns_deg}
+    seen = {it: reader.find(page) for it, page in pages.items()}
+    likely = [it for it, lines in seen.items() if sum(_level(lines)) > sum(before) + _A_LINE]
+    if len(likely) > 1:  # columns of letters of one width look like lines too, until they are read
+        read = ((reader.read(pages[it], seen[it]), it) for it in likely)
+        likely = [max((sum(x.num_letters * x.confidence for x in lines), it) for lines, it in read)[1]]
+    return likely[0] if likely else 0.0
 
 
 def _level(lines: Iterable[TextLine]) -> list[float]:
