@@ -1,7 +1,6 @@
-"""Launches the kernels for attention among all tokens of a page, as one operator.
+"""Launches the kernels for attention among all tokens of a page.
 
-torch.compile and CUDA graphs can trace it. Import only where Triton is installed. Run once outside a graph capture:
-the first call compiles.
+Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
 
 import torch
@@ -10,7 +9,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from encoders.attention import grid_kernel
 from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
-from encoders.operators import cuda_operator
+from encoders.launches import on_its_device
 
 MAX_SIDE = 128
 # Queries a program: small blocks, several of which share a multiprocessor, were the fastest on an H200.
@@ -39,7 +38,8 @@ def supports(qkv_BSSE: Tensor, rows_qkd: Tensor, cols_qkd: Tensor, scale: float,
     return head_dim in HEAD_DIMS and side <= MAX_SIDE and 3 * num_heads * head_dim == qkv_BSSE.shape[-1]
 
 
-def launch(
+@on_its_device
+def attend(
     qkv_BSSE: Tensor,
     rows_qkd: Tensor,
     cols_qkd: Tensor,
@@ -71,12 +71,3 @@ def launch(
         **shape, BLOCK_M=BLOCK_M, BLOCK_N=block_n, ROWS=rows, num_warps=4, num_stages=3,
     )  # fmt: skip
     return out
-
-
-def _fake(qkv_BSSE: Tensor, *others: object) -> Tensor:
-    B, S, _, E = qkv_BSSE.shape
-    return qkv_BSSE.new_empty(B, S, S, E // 3)
-
-
-# launch() through the operator.
-attend = cuda_operator("grid_attention", _fake)(launch)

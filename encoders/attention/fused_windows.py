@@ -1,4 +1,4 @@
-"""Launches the kernel for attention within the windows of a page, as one operator.
+"""Launches the kernel for attention within the windows of a page.
 
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from encoders.attention.switch import HEAD_DIMS, power_of_two, takes
 from encoders.attention.window_kernel import page_windows
-from encoders.operators import cuda_operator
+from encoders.launches import on_its_device
 
 MAX_WINDOW = 16  # side
 BLOCK_M = 64  # queries a pass
@@ -31,7 +31,8 @@ def supports(
     return head_dim in HEAD_DIMS and window <= MAX_WINDOW and 3 * num_heads * head_dim == qkv_BSSE.shape[-1]
 
 
-def launch(
+@on_its_device
+def attend(
     qkv_BSSE: Tensor,
     qkv_bias_E: Tensor,
     rows_qkd: Tensor,
@@ -57,12 +58,3 @@ def launch(
         BLOCK_S=power_of_two(window), BLOCK_T=power_of_two(2 * window - 1), num_warps=4, num_stages=2,
     )  # fmt: skip
     return out
-
-
-def _fake(qkv_BSSE: Tensor, *others: object) -> Tensor:
-    B, S, _, E = qkv_BSSE.shape
-    return qkv_BSSE.new_empty(B, S, S, E // 3)
-
-
-# launch() through the operator.
-attend = cuda_operator("window_attention", _fake)(launch)

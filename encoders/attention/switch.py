@@ -47,7 +47,7 @@ def give_up(kernel: str, device: torch.device, error: Exception) -> None:
 def plain_only() -> Iterator[None]:
     """Lets only PyTorch's own operators run within it, for comparisons in tests and benchmarks.
 
-    One switch for the whole process: not for use while another thread encodes. A graph captured or compiled earlier
+    One switch for the whole process: not for use while another thread encodes. A graph captured earlier
     keeps the kernels it was captured with.
     """
     global _plain

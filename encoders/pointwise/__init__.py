@@ -15,11 +15,11 @@ from encoders.pointwise import torch_operators
 try:
     if not torch.cuda.is_available():
         raise ImportError("as in encoders.attention")
-    from encoders.pointwise import fused, fused_rotation
+    from encoders.pointwise import fused
 except ImportError:  # no Triton
-    fused = fused_rotation = None  # type: ignore[assignment]
+    fused = None  # type: ignore[assignment]
 
-__all__ = ["add_norm", "fused", "fused_rotation", "gated_silu", "linear_gelu", "quick_gelu", "rotated"]
+__all__ = ["add_norm", "fused", "gated_silu", "linear_gelu", "quick_gelu", "rotated"]
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.Module) -> tuple[Tensor, Tensor]:
@@ -82,10 +82,9 @@ def rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> tuple
     cosines, sines: float32 [P, ..., D], of which the second half repeats the first. Computed in float32.
     """
     arguments = (query, key, cosines, sines)
-    if fused_rotation is not None and kernel_allowed("rotated", query.device):
+    if fused is not None and kernel_allowed("rotated", query.device) and fused.supports_rotation(*arguments):
         try:
-            if fused_rotation.supports(*arguments):
-                return fused_rotation.rotated(*arguments)
+            return fused.rotated(*arguments)
         except Exception as error:
             give_up("rotated", query.device, error)
     return torch_operators.rotated(*arguments)

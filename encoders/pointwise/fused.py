@@ -1,4 +1,4 @@
-"""Launches the Triton kernels as operators, which torch.compile and CUDA graphs can trace.
+"""Launches the Triton kernels.
 
 Import only where Triton is installed. Run once outside a graph capture: the first call compiles.
 """
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.attention.switch import takes
-from encoders.operators import cuda_operator
+from encoders.launches import on_its_device
 from encoders.pointwise import kernels
 
 MAX_WIDTH = 4096
@@ -53,6 +53,7 @@ def supports_norm(x: Tensor, delta: Tensor | None, norm: Any) -> bool:
     return delta is None or delta.shape in (x.shape, (1, *x.shape[1:]))
 
 
+@on_its_device
 def launch_norm(
     x: Tensor,
     delta: Tensor | None,
@@ -65,83 +66,69 @@ def launch_norm(
 
     bias: None for a norm by the root mean square. rows: a program's, a power of two.
     """
-    x, width = x.contiguous(), x.shape[-1]
+    whole, width = x.contiguous(), x.shape[-1]
     count = x.numel() // width
-    normed = torch.empty_like(x)
-    total = x if delta is None else torch.empty_like(x)
+    normed = torch.empty_like(whole)
+    total = x if delta is None else torch.empty_like(whole)
     if count == 0:
         return total, normed
     best_rows, num_warps = rows_and_warps(width)
     rows = best_rows if rows is None else rows
-    added = x if delta is None else delta.contiguous()
+    added = whole if delta is None else delta.contiguous()
     shift = weight if bias is None else bias
     kernels.add_norm[(-(-count // rows),)](
-        x, added, weight.contiguous(), shift.contiguous(), total, normed, count, added.numel() // width, eps,
+        whole, added, weight.contiguous(), shift.contiguous(), total, normed, count, added.numel() // width, eps,
         C=width, BLOCK_C=block_width(width), ROWS=rows, ADD=delta is not None,
         REPEAT=added.numel() != x.numel(), RMS=bias is None, num_warps=num_warps,
     )  # fmt: skip
     return total, normed
 
 
-def _fake_add_norm(
-    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape), x.new_empty(x.shape)
-
-
-@cuda_operator("add_norm", _fake_add_norm)
-def add_norm_op(
-    x: Tensor, delta: Tensor, weight: Tensor, bias: Tensor | None, eps: float
-) -> tuple[Tensor, Tensor]:
-    return launch_norm(x, delta, weight, bias, eps)
-
-
-def _fake_norm(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
-    return x.new_empty(x.shape)
-
-
-@cuda_operator("norm", _fake_norm)
-def norm_op(x: Tensor, weight: Tensor, bias: Tensor | None, eps: float) -> Tensor:
-    """Returns the norm alone; an operator of its own, as none may return its input."""
-    return launch_norm(x, None, weight, bias, eps)[1]
-
-
 def add_norm(x: Tensor, delta: Tensor | None, norm: Any) -> tuple[Tensor, Tensor]:
     """Returns (x + delta, norm(x + delta)), contiguous; x itself without delta. norm: as supports_norm() takes it."""
     bias, eps = (None, norm.variance_epsilon) if is_rms_norm(norm) else (norm.bias, norm.eps)
-    if delta is None:
-        return x, norm_op(x, norm.weight, bias, eps)
-    total, normed = add_norm_op(x, delta, norm.weight, bias, eps)
-    return total, normed
+    return launch_norm(x, delta, norm.weight, bias, eps)
 
 
-def launch_quick_gelu(x: Tensor) -> None:
-    """Overwrites x with its quick gelu. x: contiguous, any shape."""
+@on_its_device
+def quick_gelu(x: Tensor) -> Tensor:
+    """Returns x, overwritten with its quick gelu. x: contiguous, any shape."""
     if x.numel():
         programs = -(-x.numel() // ACTIVATION_BLOCK)
         kernels.quick_gelu[(programs,)](x, x.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
-
-
-_quick_gelu = cuda_operator("quick_gelu_", lambda x: None, mutates=("x",))(launch_quick_gelu)
-
-
-def quick_gelu(x: Tensor) -> Tensor:
-    """Returns x, overwritten with its quick gelu. x: contiguous, any shape."""
-    _quick_gelu(x)
     return x
 
 
-def launch_gated_silu(gate: Tensor, up: Tensor) -> None:
-    """Overwrites gate with silu(gate) * up, of the same shape; both contiguous."""
+@on_its_device
+def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
+    """Returns silu(gate) * up, in gate's memory; both of one shape and contiguous."""
     if gate.numel():
         programs = -(-gate.numel() // ACTIVATION_BLOCK)
         kernels.gated_silu[(programs,)](gate, up, gate.numel(), BLOCK=ACTIVATION_BLOCK, num_warps=4)
-
-
-_gated_silu = cuda_operator("gated_silu_", lambda gate, up: None, mutates=("gate",))(launch_gated_silu)
-
-
-def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
-    """Returns silu(gate) * up, in gate's memory; both contiguous."""
-    _gated_silu(gate, up)
     return gate
+
+
+def supports_rotation(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> bool:
+    """Returns whether rotated() takes these: 16-bit on NVIDIA from Ampere on, with angles in float32, no gradient."""
+    return (
+        takes((query, key))
+        and query.stride() == key.stride()
+        and query.stride(-1) == 1
+        and query.shape[-1] % 2 == 0
+        and cosines.dtype == sines.dtype == torch.float32
+        and cosines.is_contiguous()
+        and sines.is_contiguous()
+    )
+
+
+@on_its_device
+def rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns query and key [P, H, D], of the same strides, turned and contiguous. cosines, sines: P * D numbers."""
+    P, H, D = query.shape
+    out = torch.empty(2, P, H, D, dtype=query.dtype, device=query.device)
+    if out.numel():
+        kernels.rotated[(P, 2)](
+            query, key, cosines, sines, out, query.stride(0), query.stride(1), P * H * D,
+            H=H, HALF=D // 2, BLOCK_H=block_width(H), BLOCK_D=block_width(D // 2), num_warps=2,
+        )  # fmt: skip
+    return out[0], out[1]

@@ -66,13 +66,6 @@ def test_a_captured_graph_gives_what_a_call_gives(side: int) -> None:
         assert torch.equal(out, run(other))
 
 
-@pytest.mark.parametrize("side", [14, 40])
-def test_compiles_as_one_graph(side: int) -> None:
-    case = cuda_case(side, batch=2)
-    compiled = torch.compile(grid_attention, fullgraph=True)
-    assert torch.equal(compiled(*case.arguments), run(case))
-
-
 def test_gradients_and_single_precision_take_the_operators() -> None:
     case = random_case(6, dtype=torch.bfloat16, device="cuda")
     arguments = (case.qkv.clone().requires_grad_(), *case.arguments[1:])
@@ -128,12 +121,6 @@ def test_captured_page_windows_give_what_a_call_gives() -> None:
         out.fill_(float("nan"))
         graph.replay()
         assert torch.equal(out, window_attention(qkv, *rest))
-
-
-def test_page_windows_compile_as_one_graph() -> None:
-    case = random_page(40, batch=2, dtype=torch.bfloat16, device="cuda")
-    compiled = torch.compile(window_attention, fullgraph=True)
-    assert torch.equal(compiled(*case.arguments), window_attention(*case.arguments))
 
 
 @torch.no_grad()

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 import encoders.attention as attention
 import encoders.pointwise as pointwise
@@ -96,19 +95,3 @@ def test_a_kernel_is_given_up_on_its_own_device_only() -> None:
     assert not switch.kernel_allowed("add_norm", torch.device("cpu"))
     assert switch.kernel_allowed("add_norm", torch.device("cuda:0"))
     assert switch.kernel_allowed("quick_gelu", torch.device("cpu"))
-
-
-@pytest.mark.parametrize("which", range(3))
-def test_what_tries_them_compiles_as_one_graph(which: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, name, use = uses()[which]
-    kernels = Kernels(RuntimeError())
-    like = use()
-
-    def computed(*arguments: Any) -> Any:
-        out = torch.full_like(like, 2.0)
-        return (arguments[0], out) if name == "fused" else out
-
-    kernels.attend = kernels.add_norm = computed
-    monkeypatch.setattr(module, name, kernels)
-    compiled: Callable[[], Tensor] = torch.compile(use, fullgraph=True, backend="eager")
-    assert (compiled() == 2).all()

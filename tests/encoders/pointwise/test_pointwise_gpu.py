@@ -104,13 +104,6 @@ def test_a_captured_graph_gives_what_a_call_gives() -> None:
         assert torch.equal(out, call())
 
 
-@torch.no_grad()
-def test_compiles_as_one_graph() -> None:
-    norm, x, delta = random_norm(768, (5, 9), dtype=torch.bfloat16, device="cuda")
-    compiled = torch.compile(all_operators, fullgraph=True)
-    assert relative_error(compiled(x, delta, norm), all_operators(x, delta, norm)) < 1e-2
-
-
 def test_gradients_single_precision_and_the_switch_take_the_operators() -> None:
     norm, x, delta = random_norm(768, (5,), dtype=torch.bfloat16, device="cuda")
     assert fused.supports_norm(x, delta, norm)

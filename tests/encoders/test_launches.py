@@ -1,4 +1,4 @@
-"""Operators are what tracing takes, and cost no import that a start would wait for."""
+"""Kernels cost no import that a start would wait for, and are loaded one at a time."""
 
 import subprocess
 import sys
@@ -8,41 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import Tensor
-from torch._subclasses import FakeTensorMode
 
-from encoders.operators import cuda_operator, load_launchers_one_at_a_time
-
-
-def _fake_scaled(x: Tensor, factor: float) -> Tensor:
-    return x.new_empty(x.shape)
-
-
-@cuda_operator("scaled_for_a_test", _fake_scaled)
-def scaled(x: Tensor, factor: float) -> Tensor:
-    return x * factor
-
-
-@cuda_operator("cleared_for_a_test_", lambda x: None, mutates=("x",))
-def cleared(x: Tensor) -> None:
-    x.zero_()
-
-
-def test_the_schema_is_the_functions() -> None:
-    schema = str(torch.ops.ocrbatch.scaled_for_a_test.default._schema)
-    assert schema == "ocrbatch::scaled_for_a_test(Tensor x, float factor) -> Tensor"
-    assert "Tensor(a0!) x" in str(torch.ops.ocrbatch.cleared_for_a_test_.default._schema)
-
-
-def test_what_is_traced_is_the_fake() -> None:
-    with FakeTensorMode():
-        found = scaled(torch.empty(2, 3, device="cuda"), 2.0)
-    assert (found.shape, found.device.type) == ((2, 3), "cuda")
-
-
-def test_a_cpu_has_none() -> None:
-    with pytest.raises(NotImplementedError, match="scaled_for_a_test"):
-        scaled(torch.ones(2), 2.0)
+from encoders.launches import load_launchers_one_at_a_time
 
 
 @pytest.mark.slow
