@@ -1,4 +1,4 @@
-"""Attention with decomposed relative positions by PyTorch's own operators, on any device and with gradients.
+"""Attention with decomposed relative positions by PyTorch's own operators, on any device.
 
 Shapes: B windows or views, H heads, d channels a head, side x side tokens, N = side * side.
 """
@@ -54,7 +54,7 @@ def split_windows(x: Tensor, fill_E: Tensor, window: int) -> Tensor:
     B, side, _, E = x.shape
     count = -(-side // window)
     pad = count * window - side
-    if pad:  # the bias itself, not a sum with it, so that its gradient is that of a padded projection
+    if pad:
         fill = fill_E.to(x.dtype)
         x = torch.cat([x, fill.expand(B, side, pad, E)], dim=2)
         x = torch.cat([x, fill.expand(B, pad, side + pad, E)], dim=1)

@@ -33,16 +33,9 @@ class ClipConfig:
 class ClipEmbeddings(nn.Module):
     def __init__(self, config: ClipConfig) -> None:
         super().__init__()
-        self.class_embedding = nn.Parameter(
-            nn.init.normal_(torch.empty(config.width), std=config.width**-0.5)
-        )
+        self.class_embedding = nn.Parameter(torch.zeros(config.width))
         self.position_embedding = nn.Embedding(config.pos_grid**2 + 1, config.width)
-        nn.init.normal_(self.position_embedding.weight, std=0.02)
         self._tables: TableCache[Tensor] = TableCache()
-
-    def train(self, mode: bool = True) -> "ClipEmbeddings":
-        self._tables.clear()
-        return super().train(mode)
 
     def table(self, side: int) -> Tensor:
         """Returns the positions of the class token and of side x side patches: [1, T, D]."""
@@ -85,8 +78,7 @@ class ClipMlp(nn.Module):
         self.fc2 = nn.Linear(config.mlp_dim, config.width)
 
     def forward(self, x: Tensor) -> Tensor:
-        hidden = quick_gelu(self.fc1(x), inplace=not torch.is_grad_enabled())
-        out: Tensor = self.fc2(hidden)
+        out: Tensor = self.fc2(quick_gelu(self.fc1(x)))
         return out
 
 

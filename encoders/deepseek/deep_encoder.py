@@ -45,20 +45,15 @@ class DeepEncoder(ViewsModel):
         self.vision_model = ClipEncoder(config.clip)
         joined = config.clip.width + config.sam.downsample_channels[-1]
         self.projector = nn.Sequential(OrderedDict(layers=nn.Linear(joined, config.embed_dim)))
-        self.image_newline = nn.Parameter(
-            nn.init.normal_(torch.empty(config.embed_dim), std=config.embed_dim**-0.5)
-        )
-        self.view_seperator = nn.Parameter(
-            nn.init.normal_(torch.empty(config.embed_dim), std=config.embed_dim**-0.5)
-        )
+        self.image_newline = nn.Parameter(torch.zeros(config.embed_dim))
+        self.view_seperator = nn.Parameter(torch.zeros(config.embed_dim))
 
     def num_tokens(self, size_px: int) -> int:
         return (size_px // 64) ** 2
 
     def prepare(self, size_px: int) -> list[Tensor]:
         side = size_px // self.config.sam.patch_px
-        with torch.no_grad():
-            return [*self.sam_model.prepare(side), self.vision_model.embeddings.table(side // 4)]
+        return [*self.sam_model.prepare(side), self.vision_model.embeddings.table(side // 4)]
 
     def store_channels_last(self) -> None:
         """Stores convolution weights in the layout that tensor cores read.

@@ -13,25 +13,19 @@ T = TypeVar("T")
 class TableCache(Generic[T]):
     """Values derived from parameters, one per key; each remembers the weights it was made from.
 
-    In-place updates, casts, moves and replaced parameters are noticed. A write through `.data` leaves no trace: call
-    clear() after one; switching a module between train and eval does.
+    In-place updates, casts, moves and replaced parameters are noticed. A write through `.data` leaves no trace.
     """
 
     def __init__(self) -> None:
         self._entries: dict[int, tuple[list[Tensor], list[tuple[int, ...]], T]] = {}
 
-    def clear(self) -> None:
-        self._entries.clear()
-
     def get(self, key: int, sources: Sequence[Tensor], compute: Callable[[], T]) -> T:
-        """Returns the value for key. With gradients enabled it is computed again, so that they reach the sources."""
-        if torch.is_grad_enabled() and any(source.requires_grad for source in sources):
-            return compute()
+        """Returns the value for key, computed without gradients."""
         stamps = [_stamp(source) for source in sources]
         entry = self._entries.get(key)
         if entry is not None and entry[1] == stamps and all(map(operator.is_, entry[0], sources)):
             return entry[2]
-        with torch.inference_mode(False), torch.no_grad():  # the table may later meet tensors under autograd
+        with torch.no_grad():
             value = compute()
         self._entries[key] = (list(sources), stamps, value)
         return value

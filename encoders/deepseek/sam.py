@@ -200,10 +200,6 @@ class SamEncoder(nn.Module):
         self.net_3 = nn.Conv2d(first, second, kernel_size=3, stride=2, padding=1, bias=False)
         self._tables: TableCache[SamTables] = TableCache()
 
-    def train(self, mode: bool = True) -> "SamEncoder":
-        self._tables.clear()
-        return super().train(mode)
-
     def tables(self, side: int) -> SamTables:
         """Returns the position tables for views of side x side patches."""
         sources = [self.pos_embed]

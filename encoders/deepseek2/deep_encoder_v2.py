@@ -55,10 +55,6 @@ class DeepEncoderV2(ViewsModel):
         self._tables: TableCache[Tables] = TableCache()
         self.eval().requires_grad_(False)
 
-    def train(self, mode: bool = True) -> "DeepEncoderV2":
-        self._tables.clear()
-        return super().train(mode)
-
     @property
     def separator(self) -> Tensor:
         return self.view_separator
@@ -68,8 +64,7 @@ class DeepEncoderV2(ViewsModel):
 
     def prepare(self, size_px: int) -> list[Tensor]:
         side = size_px // self.sam_model.config.patch_px
-        with torch.no_grad():
-            return [*self.sam_model.prepare(side), *self.tables((side // 4) ** 2)]
+        return [*self.sam_model.prepare(side), *self.tables((side // 4) ** 2)]
 
     def tables(self, num_patches: int) -> Tables:
         """Returns the tables for views of this many patches."""

@@ -52,9 +52,9 @@ def linear_gelu(x: Tensor, linear: nn.Linear, *, tanh: bool = False) -> Tensor:
     return torch_operators.linear_gelu(x, linear)
 
 
-def quick_gelu(x: Tensor, *, inplace: bool = False) -> Tensor:
-    """Returns x * sigmoid(1.702 * x), CLIP's activation. inplace: x may be overwritten; use the returned tensor."""
-    if inplace and fused is not None and kernel_allowed("quick_gelu", x.device) and fused.supports(x):
+def quick_gelu(x: Tensor) -> Tensor:
+    """Returns x * sigmoid(1.702 * x), CLIP's activation. x may be overwritten; use the returned tensor."""
+    if fused is not None and kernel_allowed("quick_gelu", x.device) and fused.supports(x):
         try:
             return fused.quick_gelu(x)
         except Exception as error:  # before it wrote to x

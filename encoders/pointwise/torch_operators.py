@@ -1,4 +1,4 @@
-"""The operations between the matrix products by PyTorch's own operators, on any device and with gradients."""
+"""The operations between the matrix products by PyTorch's own operators, on any device."""
 
 import torch
 from torch import Tensor, nn

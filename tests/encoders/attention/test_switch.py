@@ -48,7 +48,7 @@ def uses() -> list[tuple[Any, str, Use]]:
         (attention, "fused_grid", lambda: grid_attention(*grid.arguments)),
         (attention, "fused_windows", lambda: window_attention(*page.arguments)),
         (pointwise, "fused", lambda: add_norm(x, delta, norm)[1]),
-        (pointwise, "fused", lambda: quick_gelu(x.clone(), inplace=True)),
+        (pointwise, "fused", lambda: quick_gelu(x.clone())),
     ]
 
 

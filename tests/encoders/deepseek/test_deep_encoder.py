@@ -100,16 +100,16 @@ class Recorder(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def test_a_prepared_forward_does_no_index_work(encoder: DeepEncoder) -> None:
+def test_a_prepared_forward_does_no_index_work() -> None:
+    encoder = tiny_model().encoder
     pixels = torch.zeros(1, 3, 640, 640, dtype=torch.uint8)
     forbidden = {
         "arange", "index", "nonzero", "_local_scalar_dense", "_upsample_bicubic2d_aa", "upsample_linear1d",
     }  # fmt: skip
-    encoder.train(False)
     with torch.no_grad(), Recorder() as unprepared:
         encoder.encode_views(pixels)
     assert unprepared.ops & forbidden, "the recorder must see what is computed on the fly"
-    encoder.train(False)
+    encoder = tiny_model().encoder
     encoder.prepare(640)
     with torch.no_grad(), Recorder() as prepared:
         encoder.encode_views(pixels)
@@ -129,18 +129,6 @@ def test_tables_follow_the_weights() -> None:
         expected = fresh.encode_views(torch.from_numpy(pixels)[None])
     assert torch.equal(after, expected)
     assert relative_error(after, before) > 0.1
-
-
-def test_every_parameter_learns() -> None:
-    encoder = DeepEncoder(TINY.encoder).train()
-    redraw(encoder)
-    pixels = torch.from_numpy(random_page(0).global_view)[None]
-    tokens = encoder.encode_views(pixels)
-    page = encoder.assemble(tokens[0], tokens[:0], (1, 1)).tokens_TD
-    page.square().mean().backward()
-    for name, parameter in encoder.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().max() > 0, name
 
 
 @torch.no_grad()

@@ -29,22 +29,7 @@ def test_a_norm_of_another_kind_is_called_as_it_is() -> None:
 def test_activations_equal_their_formulas() -> None:
     x = torch.linspace(-8, 8, 1001, dtype=torch.float64)[:, None]
     want = x / (1 + torch.exp(-1.702 * x))
-    kept = x.clone()
     assert torch.allclose(quick_gelu(x), want, rtol=1e-9, atol=1e-12)
-    assert torch.equal(x, kept)
-    assert torch.allclose(quick_gelu(x, inplace=True), want, rtol=1e-9, atol=1e-12)
     linear = nn.Linear(1, 3, dtype=torch.float64)
-    between = linear(kept)
-    assert torch.allclose(linear_gelu(kept, linear), between * torch.special.ndtr(between), atol=1e-12)
-
-
-def test_gradients_reach_everything() -> None:
-    norm, x, delta = random_norm(24, (3,))
-    tensors = [x, delta, *norm.requires_grad_().parameters()]
-    for tensor in tensors:
-        tensor.requires_grad_()
-    total, normed = add_norm(x, delta, norm)
-    linear = nn.Linear(24, 24)
-    loss = (linear_gelu(normed, linear) + quick_gelu(total)).square().sum()
-    tensors += linear.parameters()
-    assert all(gradient.abs().sum() > 0 for gradient in torch.autograd.grad(loss, tensors))
+    between = linear(x)
+    assert torch.allclose(linear_gelu(x, linear), between * torch.special.ndtr(between), atol=1e-12)
