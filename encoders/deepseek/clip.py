@@ -46,7 +46,7 @@ class ClipEmbeddings(nn.Module):
         """Returns the tokens with their positions: [B, D, g, g] -> [B, T, D]."""
         B, D, side, _ = features.shape
         patches = features.flatten(2).transpose(1, 2)
-        tokens = torch.cat([self.class_embedding.to(patches.dtype).expand(B, 1, D), patches], dim=1)
+        tokens = torch.cat([self.class_embedding.expand(B, 1, D), patches], dim=1)
         return tokens + self.table(side)
 
 

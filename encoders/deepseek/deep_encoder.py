@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.deepseek.clip import ClipConfig, ClipEncoder
 from encoders.deepseek.sam import SamConfig, SamEncoder
 from encoders.square_views import ViewsModel
@@ -72,13 +71,6 @@ class DeepEncoder(ViewsModel):
         features = torch.cat([clip[:, 1:], sam.flatten(2).transpose(1, 2)], dim=-1)
         tokens: Tensor = self.projector(features)
         return tokens
-
-    def multiply_in_bfloat16(self) -> None:
-        """Makes SAM's blocks, most of the work, multiply in bfloat16; all else stays (encoders.bfloat16).
-
-        For inference. The small layers after them would save a tenth of the time, and cause six sevenths of the error.
-        """
-        multiply_in_bfloat16(self.sam_model.blocks)
 
     @property
     def separator(self) -> Tensor:

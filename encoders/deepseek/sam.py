@@ -110,7 +110,7 @@ class SamAttention(nn.Module):
         A page whose last windows reach beyond it is padded with zeros.
         """
         rows, cols = rel_pos.rows_qkd, rel_pos.cols_qkd
-        qkv = self.qkv(x).to(rows.dtype)  # which the product's may not be
+        qkv = self.qkv(x)
         if self.window:
             attended = window_attention(qkv, self.qkv.bias, rows, cols, self.scale, self.num_heads)
         else:

@@ -108,13 +108,12 @@ class Resampler(nn.Module):
         """
         valid_SN = valid_patches(sizes_S2, features_SNE.shape[1])
         features = features_SNE.masked_fill(~valid_SN[..., None], 0)
-        # A layer that multiplies in another number format (encoders.bfloat16) returns that.
-        values = self.ln_kv(self.kv_proj(features).to(self.proj.dtype))
+        values = self.ln_kv(self.kv_proj(features))
         keys = values + self._places(sizes_S2, features.shape[1]).to(values.dtype)
         if times_S is not None:
             keys = keys + self._times(times_S)[:, None].to(values.dtype)
         read = self.attn(self.ln_q(self.query), keys, values, valid_SN, members_UF)
-        tokens: Tensor = self.ln_post(read.to(self.proj.dtype)) @ self.proj
+        tokens: Tensor = self.ln_post(read) @ self.proj
         return tokens
 
     def _places(self, sizes_S2: Tensor, cap: int) -> Tensor:

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from encoders.attention.switch import give_up, kernel_allowed, takes
-from encoders.pointwise import torch_operators
 
 try:
     if not torch.cuda.is_available():
@@ -20,6 +19,8 @@ except ImportError:  # no Triton
     fused = None  # type: ignore[assignment]
 
 __all__ = ["add_norm", "fused", "gated_silu", "linear_gelu", "quick_gelu", "rotated"]
+
+QUICK_GELU_SLOPE = 1.702
 
 
 def add_norm(x: Tensor, delta: Tensor | None, norm: nn.Module) -> tuple[Tensor, Tensor]:
@@ -34,7 +35,8 @@ def add_norm(x: Tensor, delta: Tensor | None, norm: nn.Module) -> tuple[Tensor, 
             return fused.add_norm(x, delta, norm)
         except Exception as error:
             give_up("add_norm", x.device, error)
-    return torch_operators.add_norm(x, delta, norm)
+    total = x if delta is None else x + delta
+    return total, norm(total)
 
 
 def linear_gelu(x: Tensor, linear: nn.Linear, *, tanh: bool = False) -> Tensor:
@@ -47,9 +49,7 @@ def linear_gelu(x: Tensor, linear: nn.Linear, *, tanh: bool = False) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
         out = torch._addmm_activation(linear.bias, rows, linear.weight.t(), use_gelu=True)
         return out.view(*x.shape[:-1], -1)
-    if tanh:
-        return functional.gelu(linear(x), approximate="tanh")
-    return torch_operators.linear_gelu(x, linear)
+    return functional.gelu(linear(x), approximate="tanh" if tanh else "none")
 
 
 def quick_gelu(x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def quick_gelu(x: Tensor) -> Tensor:
             return fused.quick_gelu(x)
         except Exception as error:  # before it wrote to x
             give_up("quick_gelu", x.device, error)
-    return torch_operators.quick_gelu(x)
+    return x * torch.sigmoid(QUICK_GELU_SLOPE * x)
 
 
 def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ def gated_silu(gate: Tensor, up: Tensor) -> Tensor:
             return fused.gated_silu(gate, up)
         except Exception as error:  # before it wrote to gate
             give_up("gated_silu", gate.device, error)
-    return torch_operators.gated_silu(gate, up)
+    return functional.silu(gate) * up
 
 
 def _supports_gated(gate: Tensor, up: Tensor) -> bool:
@@ -87,4 +87,12 @@ def rotated(query: Tensor, key: Tensor, cosines: Tensor, sines: Tensor) -> tuple
             return fused.rotated(*arguments)
         except Exception as error:
             give_up("rotated", query.device, error)
-    return torch_operators.rotated(*arguments)
+    cosines, sines = (each.view(len(query), 1, -1) for each in (cosines, sines))
+    return _turned(query, cosines, sines), _turned(key, cosines, sines)
+
+
+def _turned(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    exact = x.float()
+    first, second = exact.chunk(2, dim=-1)
+    changed = exact * cosines + torch.cat([-second, first], dim=-1) * sines
+    return changed.to(x.dtype)

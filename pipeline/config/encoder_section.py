@@ -28,8 +28,8 @@ Budgets = dict[str, list[int]] | Literal["auto"] | None
 class EncoderConfig(Section):
     """Settings of how fast the vision encoder runs. Only dtype affects its output, by rounding.
 
-    Tokens in bfloat16 differ by 1.8e-2 from those in float32; on a CPU, where only SAM's large products use it, by
-    3e-3. Changing any of these settings, dtype included, does not make a run read pages again.
+    Tokens in bfloat16 differ by 1.8e-2 from those in float32. Changing any of these settings, dtype included, does not
+    make a run read pages again.
 
     budgets: tokens of the graphs of each path; None doubles from one view on, "auto" chooses by the batches seen.
     memory_limit: bytes; in YAML also a text such as 8GiB.

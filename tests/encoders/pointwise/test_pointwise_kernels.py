@@ -12,7 +12,7 @@ from tests.interpreter import interpreted
 
 pytest.importorskip("triton")
 import encoders.pointwise.fused as fused  # the package has none without a GPU
-from encoders.pointwise import torch_operators
+from encoders import pointwise
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def fresh_memory_holds_nan() -> Iterator[None]:
 @pytest.mark.parametrize("rows", [1, 2, 4])
 def test_sums_and_norms_equal_the_definition(width: int, rows: int) -> None:
     norm, x, delta = random_norm(width, (3, 5))
-    want = torch_operators.add_norm(x.double(), delta.double(), norm.double())
+    want = pointwise.add_norm(x.double(), delta.double(), norm.double())
     norm.float()
     total, normed = fused.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, rows)
     assert torch.equal(total, x + delta)
@@ -38,7 +38,7 @@ def test_sums_and_norms_equal_the_definition(width: int, rows: int) -> None:
 def test_a_delta_repeats_over_the_first_dimension_and_may_be_left_out() -> None:
     norm, x, delta = random_norm(40, (3, 2, 5))
     for added in (delta[:1], delta[:1].transpose(1, 2).contiguous().transpose(1, 2), None):
-        want = torch_operators.add_norm(x, added, norm)
+        want = pointwise.add_norm(x, added, norm)
         got = fused.launch_norm(x, added, norm.weight, norm.bias, norm.eps, 4)
         assert torch.equal(got[0], want[0])
         assert relative_error(got[1], want[1]) < 1e-6
@@ -60,7 +60,7 @@ def test_half_precision_norms_the_sum_before_it_is_rounded() -> None:
     norm, x, delta = random_norm(96, (7,), dtype=torch.float16)
     total, normed = fused.launch_norm(x, delta, norm.weight, norm.bias, norm.eps, 2)
     assert torch.equal(total, x + delta)
-    want = torch_operators.add_norm(x.double(), delta.double(), norm.double())[1]
+    want = pointwise.add_norm(x.double(), delta.double(), norm.double())[1]
     assert relative_error(normed, want) < 4e-4
 
 
@@ -68,7 +68,7 @@ def test_half_precision_norms_the_sum_before_it_is_rounded() -> None:
 def test_quick_gelu_of_every_half_precision_number_is_rounded_as_by_the_operator() -> None:
     x = torch.arange(-(2**15), 2**15).to(torch.int16).view(torch.float16)
     x = x[x.isfinite()]
-    want = torch_operators.quick_gelu(x.double()).half()
+    want = pointwise.quick_gelu(x.double()).half()
     fused.quick_gelu(x)
     apart = (x.view(torch.int16).int() - want.view(torch.int16).int()).abs()
     zero = (x == 0) & (want == 0)
@@ -117,7 +117,7 @@ def test_norms_by_the_root_mean_square() -> None:
 @interpreted
 def test_gated_silu_overwrites_its_gate() -> None:
     gate, up = torch.randn(2, 5, 700).unbind(0)
-    want = torch_operators.gated_silu(gate, up)
+    want = pointwise.gated_silu(gate, up)
     fused.gated_silu(gate, up)
     assert relative_error(gate, want) < 1e-6
 
@@ -129,6 +129,6 @@ def test_rotations_equal_the_operators(heads: int, head_dim: int) -> None:
     query, key, _ = qkv.unbind(1)
     turns = angles.cos(), angles.sin()
     got = fused.rotated(query, key, *turns)
-    for its, want in zip(got, torch_operators.rotated(query, key, *turns), strict=True):
+    for its, want in zip(got, pointwise.rotated(query, key, *turns), strict=True):
         assert its.is_contiguous()
         torch.testing.assert_close(its, want, rtol=1e-5, atol=1e-6)

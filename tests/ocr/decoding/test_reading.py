@@ -10,7 +10,6 @@ import pytest
 import torch
 from PIL import Image
 
-from encoders.bfloat16 import multiply_in_bfloat16
 from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
 from ocr.decoding.gpu.reader import PagedReader
@@ -173,18 +172,6 @@ def test_keys_and_values_stay_within_their_bytes_and_one_page_is_always_read(sto
         assert max(at_once) < most
         assert engine._engine._steps.pool.num_blocks == most + 1  # type: ignore[union-attr]
         assert [page.token_ids for page in in_order(found)] == [page.token_ids for page in expected]
-
-
-def test_layers_that_multiply_in_bfloat16_keep_their_keys_and_values_so() -> None:
-    reader = random_reader(eos_id=-1)
-    multiply_in_bfloat16(reader.model.language_model.layers)
-    engine = PagedReader.plain(reader, prompt=PROMPT, num_slots=2)
-    (found,) = in_order(engine.read(requests(PAGES[:1], [FREE])))
-    assert engine._engine is not None
-    assert engine._engine._steps.pool.keys[0].dtype == torch.bfloat16
-    exact = read(random_reader(eos_id=-1), [0], FREE)[0]
-    assert len(found.token_ids) == len(exact.token_ids)
-    assert found.logprobs[0] == pytest.approx(exact.logprobs[0], abs=0.1)
 
 
 def seen_by(loaded: checkpoint.LoadedModel, name: str) -> VisionTokens:

@@ -24,19 +24,15 @@ class PoolShape:
 
     @classmethod
     def of(cls, language_model: Any, dtype: torch.dtype, block_tokens: int = 64) -> "PoolShape":
-        """Returns the shape for a text model, or for anything with its config and layers.
-
-        dtype: of the model; where its projections have another (encoders.bfloat16), theirs counts.
-        """
+        """Returns the shape for a text model, or for anything with its config and layers. dtype: the model's."""
         config = language_model.config
-        attention = getattr(language_model.layers[0], "self_attn", None)
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         return cls(
             layers=len(language_model.layers),
             heads=config.num_key_value_heads,
             head_dim=width,
             block_tokens=block_tokens,
-            dtype=dtype if attention is None else attention.v_proj.weight.dtype,
+            dtype=dtype,
         )
 
     @property
