@@ -1,6 +1,7 @@
-"""Fills a model with its published tensors, under their names, converted one by one or streamed to a GPU."""
+"""Fills a model with its published tensors, under their names, converted one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from ocr.checkpoints.weight_streams import all_stored, send
 from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import OcrModel
 
 Shapes = Mapping[str, tuple[int, ...]]
 _EXPERTS = ".mlp.experts."
+_THREADS = 4
 # What a checkpoint may hold besides: SAM's features take the place of CLIP's patches.
 IGNORED = ("model.vision_model.embeddings.patch_embedding.weight",)
 
@@ -87,8 +88,7 @@ def fill(
             name: model.get_parameter(name).to(dtype_of(name))
             for name in dict.fromkeys(place.parameter for place in places.values())
         }
-        read = _stream if device.type == "cuda" else _convert
-        whole = read(likes, places, source, files, device)
+        whole = _read(likes, places, source, device)
     for name, tensor in whole.items():
         module, _, leaf = name.rpartition(".")
         setattr(model.get_submodule(module), leaf, nn.Parameter(tensor, requires_grad=False))
@@ -131,48 +131,29 @@ def _listed(kind: str, items: Sequence[str], most: int = 8) -> str:
     return f"{kind}: {', '.join(items[:most])}{more}" if items else ""
 
 
-def _convert(
-    likes: Mapping[str, Tensor],
-    places: Mapping[str, Slot],
-    source: Mapping[str, Any],
-    files: Sequence[Path],
-    device: torch.device,
+def _read(
+    likes: Mapping[str, Tensor], places: Mapping[str, Slot], source: Mapping[str, Any], device: torch.device
 ) -> dict[str, Tensor]:
-    """Returns each parameter's values, tensor by tensor; those that need no conversion or joining stay mapped.
+    """Returns each parameter's values; on a CPU those that need no conversion or joining stay mapped.
 
-    likes: tensors of each parameter's shape and dtype, without values.
+    likes: tensors of each parameter's shape and dtype, without values. Several threads read, convert and copy.
     """
-    whole: dict[str, Tensor] = {}
-    for key, place in places.items():
-        tensor = source[key].get_tensor(key).to(device, likes[place.parameter].dtype)
-        if place.index is None:
-            whole[place.parameter] = tensor
-            continue
-        if place.parameter not in whole:
-            whole[place.parameter] = torch.empty_like(likes[place.parameter], device=device)
-        whole[place.parameter][place.index] = tensor
-    return whole
+    joined = {place.parameter for place in places.values() if place.index is not None}
+    made = likes if device.type == "cuda" else joined
+    whole = {name: torch.empty_like(likes[name], device=device) for name in made}
 
+    def read(key: str, place: Slot) -> None:
+        tensor = source[key].get_tensor(key)
+        if place.parameter not in made:
+            whole[place.parameter] = tensor.to(likes[place.parameter].dtype)
+            return
+        target = whole[place.parameter]
+        with torch.inference_mode():  # as the caller may be, which is another thread
+            (target if place.index is None else target[place.index]).copy_(tensor)
 
-def _stream(
-    likes: Mapping[str, Tensor],
-    places: Mapping[str, Slot],
-    source: Mapping[str, Any],
-    files: Sequence[Path],
-    device: torch.device,
-) -> dict[str, Tensor]:
-    """Returns each parameter's values, read straight into the device's memory."""
-    whole = {name: torch.empty_like(like, device=device) for name, like in likes.items()}
-    stored = all_stored(files)
-    streamed = []
-    for key, place in places.items():
-        target = whole[place.parameter] if place.index is None else whole[place.parameter][place.index]
-        if key in stored:
-            streamed.append((stored[key], target))
-        else:
-            target.copy_(source[key].get_tensor(key))
-    try:
-        send(streamed, device)
-    except (OSError, EOFError) as error:
-        raise CheckpointError(f"{files[0].parent} cannot be read ({error}); fetch the model again") from error
+    if device.type == "cuda":
+        torch.cuda.current_stream(device).synchronize()  # earlier work may still use the targets' memory
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="weights") as threads:
+        for _ in threads.map(read, places, places.values()):
+            pass
     return whole

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from ocr.checkpoints.checkpoint import load
 from ocr.errors import CheckpointError
 from ocr.model.deepseek_ocr import DEFAULT_PROMPT, OcrModel
-from ocr.model_files.locate import find_directory
+from ocr.model_files.locate import digest, find_directory
 from ocr.types import OutputFormat
 from tests.ocr.tiny import tiny_tokenizer
 
@@ -67,7 +67,7 @@ def test_loads_what_was_saved(checkpoint: Path, model: OcrModel) -> None:
         assert not parameter.requires_grad
     assert not loaded.model.training
     assert loaded.output_format == OutputFormat(name="ref_det", keeps_special_tokens=True)
-    assert (loaded.image_token_id, loaded.bos_id, loaded.eos_id) == (2, 0, 1)
+    assert (loaded.bos_id, loaded.eos_id) == (0, 1)
     assert (loaded.name, loaded.prompt) == (str(checkpoint), DEFAULT_PROMPT)
 
 
@@ -75,6 +75,16 @@ def test_dtype_is_the_one_asked_for(checkpoint: Path) -> None:
     model = load(str(checkpoint), device="cpu", dtype=torch.bfloat16).model
     assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
     assert logits(model).isfinite().all()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_on_a_gpu_the_weights_are_those_of_a_cpu(checkpoint: Path, dtype: torch.dtype) -> None:
+    there = load(str(checkpoint), device="cuda", dtype=dtype).model
+    here = load(str(checkpoint), device="cpu", dtype=dtype).model
+    for name, parameter in there.named_parameters():
+        assert torch.equal(parameter.cpu(), here.get_parameter(name)), name
 
 
 def test_shards_load_like_one_file(broken: Path, model: OcrModel) -> None:
@@ -147,9 +157,6 @@ def test_special_ids_come_from_the_tokenizer_where_the_config_is_silent(broken: 
 
 
 def test_hash_follows_content_and_not_place(broken: Path, checkpoint: Path) -> None:
-    def digest(directory: Path) -> str:
-        return load(str(directory), device="cpu", dtype=torch.float32).weights_sha256
-
     before = digest(checkpoint)
     assert digest(broken) == before
     rewrite(broken, **{"model.image_newline": torch.zeros(64)})
