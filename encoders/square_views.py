@@ -59,7 +59,7 @@ class ViewsModel(nn.Module, ABC):
         """Returns one page's tokens in prompt order: tiles, global view, separator. N may be 0."""
         local = [self.raster(local_NQD, grid)] if len(local_NQD) else []
         tokens_TD = torch.cat([*local, self.raster(global_QD[None], (1, 1)), self.separator[None]])
-        return VisionTokens(tokens_TD=tokens_TD, num_local=sum(map(len, local)), grid=grid)
+        return VisionTokens(tokens_TD=tokens_TD)
 
     def encode(self, pages: Sequence[PageViews]) -> list[VisionTokens]:
         """Returns the pages' tokens, in order, each page by itself and without graphs."""

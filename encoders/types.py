@@ -11,12 +11,8 @@ class VisionTokens:
 
     tokens_TD: [T, D] on the encoder's device and in its dtype: local raster with a newline a row,
         global raster with a newline a row, separator (deepseek-ocr order).
-    num_local: number of the T tokens that belong to the local raster (0 for an untiled page).
-    grid: (columns, rows) of the tiles; (1, 1) for an untiled page.
     note: what else the family's decoder needs to know of the page, such as the grids of its views.
     """
 
     tokens_TD: torch.Tensor
-    num_local: int
-    grid: tuple[int, int]
     note: object = None

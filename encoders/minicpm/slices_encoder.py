@@ -112,7 +112,5 @@ class SlicesEncoder(VisionEncoder):
         grid = page.grid if page.num_tiles and not is_video else None
         return VisionTokens(
             tokens_TD=torch.cat(tokens) if tokens else self._resampler.proj.new_empty(0, D),
-            num_local=(len(units) if is_video else page.num_tiles) * Q,
-            grid=page.grid,
             note=Placeholders(num_queries=Q, grid=grid, num_frames=len(units) if is_video else 0),
         )

@@ -22,7 +22,7 @@ class NativeEncoder(VisionEncoder):
 
     An image is a page's global view, of a size that its family's resizing gives; a video its local views: its frames,
     with an empty global view. The tokens' note is the VisionGrid; without views there are none, and no note.
-    max_tokens, least_tokens: as PatchPath has them.
+    least_tokens: as PatchPath has it.
     """
 
     def __init__(
@@ -30,14 +30,11 @@ class NativeEncoder(VisionEncoder):
         vision: PatchVision,
         *,
         videos: bool = False,
-        max_tokens: int | None = None,
         least_tokens: int = 64,
     ) -> None:
         kinds: tuple[Kind, ...] = ("image", "video") if videos else ("image",)
         self._vision = vision
-        self._by_kind = {
-            kind: PatchPath(kind, vision, max_tokens=max_tokens, least_tokens=least_tokens) for kind in kinds
-        }
+        self._by_kind = {kind: PatchPath(kind, vision, least_tokens=least_tokens) for kind in kinds}
         self.paths = tuple(self._by_kind.values())
 
     @property
@@ -70,13 +67,13 @@ class NativeEncoder(VisionEncoder):
             kind = _kind(page)
             if kind is None:
                 nothing = torch.empty(0, self._vision.width, device=self.device, dtype=self._vision.dtype)
-                found.append(VisionTokens(tokens_TD=nothing, num_local=0, grid=(1, 1)))
+                found.append(VisionTokens(tokens_TD=nothing))
                 continue
             (output,) = outputs[kind][index]
             timing = page.timing if isinstance(page, TimedViews) else None
             grid = replace(self._by_kind[kind].grid(_frames(page).shape), timing=timing)
             tokens_TD = self._vision.finished(output["tokens"], grid)
-            found.append(VisionTokens(tokens_TD=tokens_TD, num_local=0, grid=(1, 1), note=grid))
+            found.append(VisionTokens(tokens_TD=tokens_TD, note=grid))
         return found
 
 

@@ -34,9 +34,8 @@ _SEQUENCE_TOKENS, _LEAST_SEQUENCES = 32, 8
 class PatchPath(GraphPath):
     """The path of images, one a unit, or of videos. Outputs: tokens [N, D_out * (1 + deepstack features)].
 
-    Items are sequences: images, or temporal patches of videos (frames, or pairs of them). max_tokens: of the largest
-    batch, unless the user sets budgets; by default 8192 (32,768 patches), on a CPU one unit, as it gains nothing from
-    larger batches.
+    Items are sequences: images, or temporal patches of videos (frames, or pairs of them). The largest batch has 8192
+    tokens (32,768 patches) unless the user sets budgets, on a CPU one unit, as it gains nothing from larger batches.
     least_tokens: what budgets are multiples of. A unit's note is its VisionGrid.
     """
 
@@ -45,12 +44,10 @@ class PatchPath(GraphPath):
         name: Kind,
         vision: PatchVision,
         *,
-        max_tokens: int | None = None,
         least_tokens: int = 64,
     ) -> None:
         self.name: Kind = name
         self.least_tokens = least_tokens
-        self._max_tokens = max_tokens
         self._vision = vision
         self._geometry = vision.geometry
         self._patches_a_token = self._geometry.merge**2
@@ -64,8 +61,6 @@ class PatchPath(GraphPath):
         self.max_items = settings.max_frames if self.name == "video" else settings.max_items
 
     def most_tokens(self, axis: Hashable) -> int:
-        if self._max_tokens is not None:
-            return self._max_tokens
         return self.least_tokens if self._vision.device.type == "cpu" else 8192
 
     def buffers(self, axis: Hashable, budget: int, device: torch.device) -> Tensors:

@@ -14,7 +14,6 @@ from ocr.errors import CheckpointError
 from ocr.imaging.tiling import MODES, Mode
 from ocr.model.deepseek_ocr import DEFAULT_PROMPT, OcrConfig, OcrModel
 from ocr.model_files.locate import (
-    digest,
     find_directory,
     read_json,
     read_tokenizer,
@@ -25,7 +24,7 @@ from ocr.types import OutputFormat
 if TYPE_CHECKING:
     from ocr.decoding.gpu.reader import PagedReader
 
-IMAGE, BOS, EOS = "<image>", "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
+BOS, EOS = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +32,11 @@ class LoadedModel:
     """A model ready to read pages.
 
     model: in evaluation mode, without gradients. name: the name or path it was loaded by.
-    weights_sha256: over all of its files that a reading depends on (ocr.model_files.locate.digest).
     """
 
     model: OcrModel
     tokenizer: Tokenizer
     name: str
-    weights_sha256: str
-    image_token_id: int
     bos_id: int
     eos_id: int
     prompt: str = DEFAULT_PROMPT
@@ -91,7 +87,7 @@ def load(
 
     encoder_dtype: that of the vision encoder, where it differs from dtype.
 
-    Weights are mapped from the file and converted tensor by tensor, or streamed to a GPU, so they are never held twice.
+    Weights are mapped from the file and converted or copied tensor by tensor, so they are never held twice.
     Raises: CheckpointError, naming the file, key or tensors and what to do.
     """
     directory = find_directory(name_or_path)
@@ -122,8 +118,6 @@ def load(
         model=model,
         tokenizer=tokenizer,
         name=name_or_path,
-        weights_sha256=digest(directory),
-        image_token_id=_token_id(tokenizer, IMAGE, None, directory),
         bos_id=_token_id(tokenizer, BOS, ids.get("bos_token_id"), directory),
         eos_id=_token_id(tokenizer, EOS, ids.get("eos_token_id"), directory),
     )

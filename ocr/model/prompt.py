@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import torch
 from tokenizers import Tokenizer
 
 IMAGE_TAG = "<image>"
@@ -59,17 +57,3 @@ def encode_prompt(tokenizer: Tokenizer, prompt: str, *, bos_id: int) -> PromptId
         )
     before, after = (tuple(tokenizer.encode(piece, add_special_tokens=False).ids) for piece in pieces)
     return PromptIds(before=(bos_id, *before), after=after)
-
-
-def splice(embed_tokens: Any, ids: PromptIds, vision: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns the language model's input for each page: [L, D] in the embedding's dtype and device.
-
-    embed_tokens: the language model's input embedding. vision: per page [T, D]; L = len(ids) + T.
-    """
-    weight = embed_tokens.weight
-    text_ids = torch.tensor((*ids.before, *ids.after), device=weight.device)
-    before_TD, after_TD = embed_tokens(text_ids).split((len(ids.before), len(ids.after)))
-    return [
-        torch.cat((before_TD, tokens_TD.to(device=weight.device, dtype=weight.dtype), after_TD))
-        for tokens_TD in vision
-    ]

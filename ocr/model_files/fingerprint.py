@@ -11,8 +11,7 @@ from ocr.orientation.net import WEIGHTS as ORIENTATION_WEIGHTS
 def weights_sha256(name_or_path: str, others: Sequence[str] = ()) -> str:
     """Returns the sha256 over a model's files, wherever they are (ocr.model_files.locate.digest).
 
-    others: patterns of further files; without, it equals LoadedModel.weights_sha256. Raises: CheckpointError, naming
-    the missing file.
+    others: patterns of further files. Raises: CheckpointError, naming the missing file.
     """
     directory = find_directory(name_or_path)
     try:

@@ -6,8 +6,9 @@ import torch
 from tokenizers import Tokenizer, decoders, models
 from torch import nn
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE, LoadedModel
+from ocr.checkpoints.checkpoint import BOS, EOS, LoadedModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
+from ocr.model.prompt import IMAGE_TAG
 from ocr.model.random_weights import redraw
 from pipeline.bench.bench_figures import RANDOM
 
@@ -35,7 +36,7 @@ def draw(module: nn.Module, device: torch.device, dtype: torch.dtype) -> None:
 
 def _letters(vocab_size: int) -> Tokenizer:
     """Returns a byte-level tokenizer, so that words and line breaks cost a run the same as with the published one."""
-    words = {name: place for place, name in enumerate((BOS, EOS, IMAGE, "?"))}
+    words = {name: place for place, name in enumerate((BOS, EOS, IMAGE_TAG, "?"))}
     for place in range(len(words), vocab_size):
         # The letters that stand for a line break and for a space in a byte-level vocabulary.
         words[("Ċ" if place % _LINE_WORDS == 0 else "Ġ") + f"{place:x}"] = place
@@ -53,8 +54,6 @@ def random_loaded(config: OcrConfig, device: torch.device, dtype: torch.dtype) -
         model=model,
         tokenizer=_letters(config.language.vocab_size),
         name=RANDOM,
-        weights_sha256="",
-        image_token_id=2,
         bos_id=0,
         eos_id=1,
     )

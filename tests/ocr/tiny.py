@@ -6,8 +6,9 @@ from tokenizers import Tokenizer, models
 from encoders.deepseek.clip import ClipConfig
 from encoders.deepseek.deep_encoder import EncoderConfig
 from encoders.deepseek.sam import SamConfig
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from ocr.checkpoints.checkpoint import BOS, EOS
 from ocr.model.deepseek_ocr import LanguageConfig, OcrConfig, OcrModel
+from ocr.model.prompt import IMAGE_TAG
 from ocr.model.random_weights import redraw
 from pipeline.bench.reference import reference_config, reference_model
 
@@ -38,7 +39,7 @@ def tiny_model(config: OcrConfig = TINY, seed: int = 0) -> OcrModel:
 
 
 def tiny_tokenizer() -> Tokenizer:
-    words = [BOS, EOS, IMAGE, *(f"w{i}" for i in range(60))]
+    words = [BOS, EOS, IMAGE_TAG, *(f"w{i}" for i in range(60))]
     return Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="w0"))
 
 

@@ -106,6 +106,4 @@ class _Identity(nn.Module):
 def vision(num_tokens: int, seed: int = 0, width: int = 64) -> VisionTokens:
     """A page of random vision tokens."""
     generator = torch.Generator().manual_seed(seed)
-    return VisionTokens(
-        tokens_TD=torch.randn(num_tokens, width, generator=generator), num_local=0, grid=(1, 1)
-    )
+    return VisionTokens(tokens_TD=torch.randn(num_tokens, width, generator=generator))

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from ocr.checkpoints.checkpoint import BOS, EOS
+from ocr.model.prompt import IMAGE_TAG
 from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, tiny_model
 
@@ -34,7 +35,7 @@ def save_reader(directory: Path, words: tuple[str, str] = ("very", "good")) -> P
     All its logits are equal, so the first token that the no-repeat rule allows wins: with pairs of tokens
     forbidden to repeat, it writes 0 0 1 0, and then only end-of-text (2) may follow a 0.
     """
-    vocabulary = [*words, EOS, BOS, IMAGE]
+    vocabulary = [*words, EOS, BOS, IMAGE_TAG]
     tokenizer = Tokenizer(
         models.WordLevel({word: i for i, word in enumerate(vocabulary)}, unk_token=words[0])
     )

@@ -38,7 +38,7 @@ class PagedReader:
         """
         self._loaded = loaded
         self._settings = settings
-        self._prompts = _Prompts(loaded, encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id))
+        self._prompts = Prompts(loaded, encode_prompt(loaded.tokenizer, prompt, bos_id=loaded.bos_id))
         self._engine: PagedEngine | None = self._make()
 
     @classmethod
@@ -153,7 +153,7 @@ class PagedReader:
         return PagedEngine(self._loaded, self._settings)
 
 
-class _Prompts:
+class Prompts:
     """The prompt's embeddings before and after a page, made when the first page is read. num_tokens: of both sides."""
 
     def __init__(self, loaded: Loaded, ids: PromptIds) -> None:
@@ -163,7 +163,7 @@ class _Prompts:
         self.num_tokens = len(ids)
 
     def around(self, tokens_TD: Tensor) -> Tensor:
-        """Returns a page's prompt, [num_tokens + T, D], as ocr.model.prompt.splice does; never waits for the device."""
+        """Returns a page's prompt, [num_tokens + T, D] in the embedding's dtype; never waits for the device."""
         weight = self._embed.weight
         if not self._sides:
             ids = upload((*self._ids.before, *self._ids.after), weight.device)

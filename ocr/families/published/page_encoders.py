@@ -82,7 +82,7 @@ class ProcessedPages(PageEncoder):
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         """Returns each page's features as tokens; its inputs, which they go with, are the note."""
         made: list[PageInputs] = [page[0]["page"] for page in outputs["image"]]
-        return [VisionTokens(tokens_TD=_tokens(page), num_local=0, grid=(1, 1), note=page) for page in made]
+        return [VisionTokens(tokens_TD=_tokens(page), note=page) for page in made]
 
     def kept(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the inputs that are not the vision encoder's alone."""

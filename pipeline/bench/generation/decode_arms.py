@@ -16,11 +16,11 @@ from torch.nn.utils.rnn import pad_sequence
 from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
 from ocr.checkpoints.checkpoint import LoadedModel
-from ocr.decoding.gpu.reader import PagedReader, UnusableError
+from ocr.decoding.gpu.reader import PagedReader, Prompts, UnusableError
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
 from ocr.model.deepseek_ocr import OcrConfig
-from ocr.model.prompt import encode_prompt, splice
+from ocr.model.prompt import encode_prompt
 from pipeline.bench.bench_figures import RANDOM
 from pipeline.bench.random_model import random_loaded
 from pipeline.bench.real_pages import first_pages
@@ -141,11 +141,10 @@ def random_prompts(loaded: LoadedModel, count: int, num_tokens: int) -> list[Pag
     generator = torch.Generator().manual_seed(0)
     drawn = torch.randn(count, num_vision, weight.shape[1], generator=generator) * weight.float().std().cpu()
     pages = drawn.to(weight.device, weight.dtype)
-    return [page_prompt(loaded, VisionTokens(tokens_TD=page, num_local=0, grid=(1, 1))) for page in pages]
+    return [page_prompt(loaded, VisionTokens(tokens_TD=page)) for page in pages]
 
 
 def page_prompt(loaded: LoadedModel, vision: VisionTokens) -> PagePrompt:
     """Returns an encoded page within the model's own prompt."""
     ids = encode_prompt(loaded.tokenizer, loaded.prompt, bos_id=loaded.bos_id)
-    (embeds_LD,) = splice(loaded.model.language_model.embed_tokens, ids, [vision.tokens_TD])
-    return PagePrompt(vision=vision, embeds_LD=embeds_LD)
+    return PagePrompt(vision=vision, embeds_LD=Prompts(loaded, ids).around(vision.tokens_TD))

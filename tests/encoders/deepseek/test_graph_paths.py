@@ -52,7 +52,6 @@ def pages_encoder(
 def assert_same(ours: list[VisionTokens], expected: list[VisionTokens]) -> None:
     for mine, other in zip(ours, expected, strict=True):
         assert relative_error(mine.tokens_TD, other.tokens_TD) < 1e-5
-        assert (mine.num_local, mine.grid) == (other.num_local, other.grid)
 
 
 @pytest.fixture(scope="module")

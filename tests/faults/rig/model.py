@@ -5,7 +5,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from ocr.checkpoints.checkpoint import BOS, EOS
+from ocr.model.prompt import IMAGE_TAG
 from tests.ocr.saving import save
 from tests.ocr.tiny import TINY, tiny_model
 
@@ -28,7 +29,7 @@ def save_words(directory: Path) -> Path:
 
     A few of its pages end at decode.max_tokens, and are truncated, which is one of the ends that a page can have.
     """
-    words = [EOS, BOS, IMAGE, *(f"w{i}" for i in range(TINY.language.vocab_size - 3))]
+    words = [EOS, BOS, IMAGE_TAG, *(f"w{i}" for i in range(TINY.language.vocab_size - 3))]
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="w0"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.decoder = decoders.WordPiece(prefix="##", cleanup=False)

@@ -8,8 +8,17 @@ from transformers import DynamicCache
 
 from encoders.types import VisionTokens
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
-from ocr.model.prompt import encode_prompt, splice
+from ocr.model.prompt import PromptIds, encode_prompt
 from ocr.types import Transcript
+
+
+def splice(embed_tokens: Any, ids: PromptIds, vision: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The language model's input for each page, [L, D]."""
+    device = embed_tokens.weight.device
+    before_TD, after_TD = (
+        embed_tokens(torch.tensor(part, dtype=torch.long, device=device)) for part in (ids.before, ids.after)
+    )
+    return [torch.cat((before_TD, tokens_TD.to(before_TD), after_TD)) for tokens_TD in vision]
 
 
 @torch.inference_mode()

@@ -16,11 +16,11 @@ from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
 from ocr.imaging.tiling import views
-from ocr.model.prompt import encode_prompt, splice
+from ocr.model.prompt import encode_prompt
 from ocr.types import Transcript
 from tests.faults.rig.model import save_words
 from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, random_reader, stopping
-from tests.ocr.decoding.plain import assert_same, read_plainly
+from tests.ocr.decoding.plain import assert_same, read_plainly, splice
 from tests.ocr.decoding.sequence.test_page_reading import rescan
 from tests.ocr.tiny_reader import BOS, EOS, READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 

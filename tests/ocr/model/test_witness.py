@@ -14,7 +14,7 @@ from encoders.views import PageViews, UInt8Array
 from ocr.checkpoints.checkpoint import LoadedModel, load
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings, NgramBan
-from ocr.model.prompt import encode_prompt
+from ocr.model.prompt import IMAGE_TAG, encode_prompt
 from tests.ocr.tiny import relative_error
 
 PROMPT = "<image>\nRead."
@@ -81,7 +81,9 @@ def witness_of(
     pixels = pixels_of(page)
     (vision_TD,) = reference.model.get_image_features(**pixels).pooler_output
     ids = encode_prompt(loaded.tokenizer, PROMPT, bos_id=loaded.bos_id)
-    prompt = torch.tensor([[*ids.before, *[loaded.image_token_id] * len(vision_TD), *ids.after]])
+    prompt = torch.tensor(
+        [[*ids.before, *[loaded.tokenizer.token_to_id(IMAGE_TAG)] * len(vision_TD), *ids.after]]
+    )
     generated = reference.generate(
         input_ids=prompt,
         **pixels,

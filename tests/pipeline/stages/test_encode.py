@@ -29,10 +29,7 @@ class Encoder:
 
     def assemble(self, pages: Sequence[PageViews], outputs: Mapping[str, PageOutputs]) -> list[VisionTokens]:
         assert [int(its[0][0]["path"]) for its in outputs.values()] == [6, 5]
-        return [
-            VisionTokens(tokens_TD=torch.full((3, 4), index), num_local=0, grid=page.grid)
-            for index, page in enumerate(pages)
-        ]
+        return [VisionTokens(tokens_TD=torch.full((3, 4), index)) for index, page in enumerate(pages)]
 
     def synchronize(self) -> None:
         self.waits += 1

@@ -22,9 +22,10 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import AutoModelForImageTextToText
 
-from ocr.checkpoints.checkpoint import BOS, EOS, IMAGE
+from ocr.checkpoints.checkpoint import BOS, EOS
 from ocr.families.minicpm.minicpm_model import MiniCpmModel
 from ocr.model.deepseek_ocr import OcrConfig, OcrModel
+from ocr.model.prompt import IMAGE_TAG
 from tests.benchmarks.runs.families.whole_sizes import WHOLE_SIZES, WholeSize
 from tests.ocr.families.minicpm import tiny_minicpm
 from tests.ocr.families.published import tiny_published
@@ -105,7 +106,7 @@ def _draw(model: nn.Module) -> None:
 
 def _deepseek(size: WholeSize, tiny: bool) -> Made:
     config = TINY if tiny else OcrConfig()
-    tokenizer = tiny_published.tokenizer([BOS, EOS, IMAGE], eos=EOS, pad_token=EOS).backend_tokenizer
+    tokenizer = tiny_published.tokenizer([BOS, EOS, IMAGE_TAG], eos=EOS, pad_token=EOS).backend_tokenizer
     ids = {"bos_token_id": tokenizer.token_to_id(BOS), "eos_token_id": tokenizer.token_to_id(EOS)}
     vocab_size = 300 if tiny else config.language.vocab_size
     config = replace(config, language=replace(config.language, vocab_size=vocab_size, **ids))

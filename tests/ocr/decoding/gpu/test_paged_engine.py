@@ -14,9 +14,9 @@ from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.schedule import clock
 from ocr.decoding.gpu.schedule.entries import EngineSettings, Page
 from ocr.decoding.sequence.page_reading import DecodeSettings, start_reading
-from ocr.model.prompt import encode_prompt, splice
+from ocr.model.prompt import encode_prompt
 from ocr.types import Transcript
-from tests.ocr.decoding.plain import plain_texts
+from tests.ocr.decoding.plain import plain_texts, splice
 from tests.ocr.tiny_reader import READ, VOCAB, ChainReader, RandomReader, Reader, tokenizer, vision
 
 PROMPT = "<image>\nRead"

@@ -13,10 +13,10 @@ from ocr.decoding.gpu.paged_engine import PagedEngine
 from ocr.decoding.gpu.reader import PagedReader, UnusableError
 from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRequest
-from ocr.model.prompt import PromptError, encode_prompt, splice
+from ocr.model.prompt import PromptError, encode_prompt
 from ocr.types import Transcript
 from tests.ocr.decoding.gpu.test_paged_engine import FREE, PAGES, PROMPT, SMALL, random_reader, same
-from tests.ocr.decoding.plain import plain_texts
+from tests.ocr.decoding.plain import plain_texts, splice
 from tests.ocr.decoding.test_reading import in_order, requests
 from tests.ocr.tiny_reader import Reader
 
@@ -148,9 +148,9 @@ def test_a_reading_that_is_broken_off_leaves_the_reader_usable(reader: Reader) -
     same(texts(paged), expected)
 
 
-def test_a_prompt_is_spliced_as_everywhere(reader: Reader) -> None:
+def test_a_page_stands_within_its_prompt(reader: Reader) -> None:
     ids = encode_prompt(reader.tokenizer, "Read <image> Read w9", bos_id=reader.bos_id)
-    made = paged_reader._Prompts(reader, ids)
+    made = paged_reader.Prompts(reader, ids)
     (expected,) = splice(reader.model.language_model.get_input_embeddings(), ids, [PAGES[0].tokens_TD])
     for _ in range(2):
         assert torch.equal(made.around(PAGES[0].tokens_TD), expected)

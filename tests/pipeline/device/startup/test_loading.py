@@ -144,7 +144,7 @@ def loaded_on(device: str, dtype: torch.dtype) -> LoadedModel:
     model: Any = SimpleNamespace(device=torch.device(device), dtype=dtype)
     unused: Any = None
     return LoadedModel(
-        model=model, tokenizer=unused, name="", weights_sha256="", prompt="", image_token_id=2, bos_id=0,
+        model=model, tokenizer=unused, name="", prompt="", bos_id=0,
         eos_id=1,
     )  # fmt: skip
 
