@@ -61,22 +61,14 @@ class Graph:
 class Capture:
     """Replays forwards launch by launch, on the padded static buffers, with the rules of graphs on any device.
 
-    poison: fills outputs with NaN before every replay, for tests; it may change at any time, the graphs are the same.
     ranks: as GraphSettings has it.
     """
 
     ranks = 1
 
-    def __init__(
-        self,
-        device: torch.device,
-        *,
-        poison: bool = False,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.device = device
-        self.poison = poison
-        self._clock = clock
+        self._clock: Callable[[], float] = time.perf_counter
 
     @property
     def pool_bytes(self) -> int:
@@ -115,9 +107,6 @@ class Capture:
 
     def replay(self, graph: Graph) -> None:
         """Runs the graph on the contents of its inputs; overwrites its outputs."""
-        if self.poison:
-            for output in graph.outputs.values():
-                _fill_with_nonsense(output)
         graph.launch()
 
     def measure(self, run: Run, repeats: int) -> float:
@@ -167,8 +156,8 @@ class CudaGraphCapture(Capture):
     Source: pytorch.org/docs/stable/notes/cuda.html#cuda-graphs.
     """
 
-    def __init__(self, device: torch.device, *, poison: bool = False) -> None:
-        super().__init__(device, poison=poison)
+    def __init__(self, device: torch.device) -> None:
+        super().__init__(device)
         self._pool = SharedPool()
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         self._replayed_on: torch.cuda.Stream | None = None
@@ -224,13 +213,6 @@ class CudaGraphCapture(Capture):
                 torch.cuda.empty_cache()
 
         return graph.replay, release
-
-
-def _fill_with_nonsense(output: Tensor) -> None:
-    if output.is_floating_point():
-        output.fill_(torch.nan)
-    else:
-        output.fill_(torch.iinfo(output.dtype).min)
 
 
 def _buffer_stamps(buffers: StaticBuffers, inputs: Tensors, outputs: Tensors) -> list[Stamp]:

@@ -16,7 +16,7 @@ from encoders.types import VisionTokens
 from encoders.views import PageViews
 from ocr.model.random_weights import redraw
 from tests.encoders.deepseek.test_deep_encoder import random_page
-from tests.encoders.graphs.eager_capture import Winning
+from tests.encoders.graphs.eager_capture import Winning, poisoned
 from tests.ocr.tiny import TINY, relative_error, tiny_model
 
 CPU = torch.device("cpu")
@@ -168,7 +168,7 @@ def test_graphs_on_a_gpu_equal_the_encoder() -> None:
     encoder = DeepEncoder(config).eval()
     redraw(encoder, seed=3)
     encoder = encoder.to(device, torch.bfloat16).requires_grad_(False)
-    capture = CudaGraphCapture(device, poison=True)
+    capture = poisoned(CudaGraphCapture(device))
     through, manager = pages_encoder(encoder, capture, device, graphs="on", max_items=8, parity_every=5)
     rounds = [
         [random_page(10 * turn + seed, grid=grid) for seed, grid in enumerate(GRIDS)] for turn in range(3)

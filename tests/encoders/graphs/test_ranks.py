@@ -15,7 +15,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import EncodedUnit, GraphPath, Unit
 from encoders.graphs.ranks import RankedManager, assign
 from encoders.graphs.settings import GraphSettings
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import EagerCapture, poisoned
 from tests.encoders.graphs.toys import CPU, SequencePath, SlicePath, ViewPath
 
 SETTINGS = GraphSettings(max_items=4)
@@ -58,7 +58,7 @@ def captured(monkeypatch: pytest.MonkeyPatch) -> None:
     def with_capture(
         paths: Sequence[GraphPath], settings: GraphSettings, device: torch.device, *_: object
     ) -> EncoderGraphManager:
-        return EncoderGraphManager(paths, settings, device, EagerCapture(device, poison=True))
+        return EncoderGraphManager(paths, settings, device, poisoned(EagerCapture(device)))
 
     monkeypatch.setattr(ranks, "EncoderGraphManager", with_capture)
 

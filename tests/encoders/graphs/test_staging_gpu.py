@@ -9,6 +9,7 @@ from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.graphs.staging import CudaTransfers, Staging
 from tests.encoders.graphs.capturing.test_capture_gpu import DeepViewPath
+from tests.encoders.graphs.eager_capture import poisoned
 from tests.encoders.graphs.toys import SequencePath
 
 pytestmark = [
@@ -71,7 +72,7 @@ def test_batches_in_a_row_equal_eager(make: type[CudaTransfers]) -> None:
     path = DeepViewPath(device)
     budgets = {"global": [16, 32, 48]}  # one to three views of 8 px, none of 16
     settings = GraphSettings(graphs="on", budgets=budgets, max_items=8, parity_every=0)
-    capture = CudaGraphCapture(device, poison=True)
+    capture = poisoned(CudaGraphCapture(device))
     manager = EncoderGraphManager([path], settings, device, capture, Staging(make(device)))
     rounds: list[list[Unit]] = [
         [path.unit(8, 100 * turn + seed) for seed in range(count)] + [path.unit(16, turn)] * (count % 3)
@@ -95,7 +96,7 @@ def test_several_inputs_of_different_lengths() -> None:
     path = SequencePath()
     path.workspace = path.workspace.to(device)
     settings = GraphSettings(graphs="on", max_items=8)
-    manager = EncoderGraphManager([path], settings, device, CudaGraphCapture(device, poison=True))
+    manager = EncoderGraphManager([path], settings, device, poisoned(CudaGraphCapture(device)))
     units = [path.unit([2 * (seed % 5) + 2, 4], seed) for seed in range(60)]
     encoded = manager.encode({"sequences": units})["sequences"]
     for unit, mine in zip(units, encoded, strict=True):
@@ -110,7 +111,7 @@ def test_units_on_the_device_need_no_host_memory() -> None:
     device = torch.device("cuda")
     path = DeepViewPath(device)
     staging = Staging(CudaTransfers(device))
-    capture = CudaGraphCapture(device, poison=True)
+    capture = poisoned(CudaGraphCapture(device))
     manager = EncoderGraphManager([path], GraphSettings(graphs="on", max_items=4), device, capture, staging)
     manager.warm_up({"global": [8]})
     staging.close()

@@ -12,6 +12,7 @@ from encoders.graphs.capturing.gate import capturing, working
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.settings import GraphSettings
 from tests.encoders.graphs.capturing.test_capture_gpu import DeepViewPath, QuickReplays
+from tests.encoders.graphs.eager_capture import poisoned
 
 pytestmark = [
     pytest.mark.gpu,
@@ -69,7 +70,7 @@ def test_sizes_are_captured_and_replayed_while_another_thread_works() -> None:
     path = DeepViewPath(device)
     settings = GraphSettings(max_items=16, capture_after=3, parity_every=2)
     with another_thread_works() as found, torch.cuda.stream(torch.cuda.Stream()):
-        manager = EncoderGraphManager([path], settings, device, QuickReplays(device, poison=True))
+        manager = EncoderGraphManager([path], settings, device, poisoned(QuickReplays(device)))
         uses: dict[int, list[str]] = {}
         for count in (1, 2, 1, 4, 8) * 6:
             manager.capture_due()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from encoders.graphs.path import GraphPath, Tensors, UniformPath, Unit, Watch
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import EagerCapture, poisoned
 
 CPU = torch.device("cpu")
 
@@ -32,9 +32,10 @@ class Clock:
 class ToyCapture(EagerCapture):
     """An eager capture whose replays save the launch cost on the toys' clock."""
 
-    def __init__(self, clock: Clock, *, poison: bool = True) -> None:
-        super().__init__(CPU, poison=poison, clock=clock)
-        self._toy_clock = clock
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(CPU)
+        poisoned(self)
+        self._clock = self._toy_clock = clock
 
     def _record(self, run: Callable[[], None]) -> tuple[Callable[[], None], Callable[[], None]]:
         def replay() -> None:

@@ -12,7 +12,7 @@ from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Unit
 from encoders.graphs.settings import GraphSettings
 from encoders.minicpm.slice_paths import SlicePath, Tier
-from tests.encoders.graphs.eager_capture import Winning
+from tests.encoders.graphs.eager_capture import Winning, poisoned
 from tests.encoders.minicpm.tiny_vision import GRIDS, PATCH_PX, VERSIONS, noise, tiny_parts
 
 CPU = torch.device("cpu")
@@ -229,7 +229,7 @@ def test_graphs_on_a_gpu_equal_the_plain_implementation(version: str) -> None:
         vit.to(device, dtype)
         resampler.to(device, dtype)
         axes = sorted({unit.axis for unit in units}, key=str)
-        capture = CudaGraphCapture(device, poison=True)
+        capture = poisoned(CudaGraphCapture(device))
         manager = managed(path, capture, axes, device, graphs="on", max_items=8, parity_every=3)
         for _ in range(3):
             tokens, _ = encoded(manager, units)

@@ -18,7 +18,7 @@ from encoders.native.native_encoder import NativeEncoder
 from encoders.native.patch_path import AXIS, PatchPath
 from encoders.native.towers import QwenVision, _images
 from encoders.native.vision_grid import Kind
-from tests.encoders.graphs.eager_capture import Winning
+from tests.encoders.graphs.eager_capture import Winning, poisoned
 from tests.encoders.graphs.streams import LazyTransfers
 from tests.encoders.native.test_qwen_vision import close
 from tests.encoders.native.tiny_qwen import (
@@ -221,7 +221,7 @@ def test_graphs_on_a_gpu_equal_transformers(model: str) -> None:
     vision = QwenVision(tiny_module(model).to(device, torch.bfloat16), mean=MEAN, std=STD)
     encoder = NativeEncoder(vision, videos=True, least_tokens=4)
     settings = GraphSettings(graphs="on", budgets=BUDGETS, max_items=8, max_frames=8, parity_every=3)
-    manager = EncoderGraphManager(encoder.paths, settings, device, CudaGraphCapture(device, poison=True))
+    manager = EncoderGraphManager(encoder.paths, settings, device, poisoned(CudaGraphCapture(device)))
     manager.warm_up({"image": [AXIS], "video": [AXIS]})
     paths = {path.name: path for path in encoder.paths if isinstance(path, PatchPath)}
     for turn in range(4):

@@ -18,7 +18,7 @@ from ocr.line_reader.networks import OnnxNetworks
 from ocr.line_reader.reading import LineReader
 from ocr.line_reader.stacks import FIND, LINE, MOST_IMAGES, WHITE, axis_of, stacked
 from ocr.model_files.locate import LINES, find_directory
-from tests.encoders.graphs.eager_capture import EagerCapture
+from tests.encoders.graphs.eager_capture import EagerCapture, poisoned
 from tests.ocr.line_reader.printed import printed, shipped
 
 FOLDER = find_directory("small") / LINES
@@ -142,7 +142,7 @@ def test_images_are_read_as_each_by_itself() -> None:
 
 def test_graphs_of_padded_batches_compute_what_eager_does() -> None:
     budgets = {"line": [64, 256, 1024], "find": [16640]}
-    capture = WinningCapture(CPU, poison=True)
+    capture = poisoned(WinningCapture(CPU))
     ours, manager = networks(capture=capture, budgets=budgets)
     manager.warm_up({LINE: [(HEIGHT_PX, 256)], FIND: [axis_of(FIND, 625, 625)]})
     images = line_images([200] * 3 + [140] * 2)

@@ -11,6 +11,7 @@ from encoders.graphs.capturing.capture import CudaGraphCapture
 from encoders.graphs.manager import EncoderGraphManager
 from encoders.graphs.path import Tensors
 from encoders.graphs.settings import GraphSettings
+from tests.encoders.graphs.eager_capture import poisoned
 from tests.encoders.graphs.toys import ToyPath, ViewPath, linear
 
 pytestmark = [
@@ -51,7 +52,7 @@ def test_replays_equal_eager_on_fresh_inputs_out_of_one_pool() -> None:
     device = torch.device("cuda")
     path = DeepViewPath(device)
     settings = GraphSettings(max_items=16, parity_every=2)
-    manager = EncoderGraphManager([path], settings, device, QuickReplays(device, poison=True))
+    manager = EncoderGraphManager([path], settings, device, poisoned(QuickReplays(device)))
     manager.warm_up({"global": [8, 16]})
     stats = manager.stats()["global"]
     assert stats.budgets["8"][-1] == 16 * 16
