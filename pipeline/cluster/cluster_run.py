@@ -98,8 +98,6 @@ class Workers:
             asyncio.run(self._all())
         finally:
             summary.workers = self._status.uses(self._leases.num_waiting)
-            for report in self._reports:
-                summary.stored_after.merge(report.stored_after)
 
     def figures(self) -> ModelFigures:
         """Returns what all workers' models did."""

@@ -70,7 +70,6 @@ def _read(channel: WorkerChannel, config: Config, run_id: int, settings_hash: st
             wall_s=watch.seconds,
             stages=tuple(reading.stages(watch.seconds)),
             did=reading.figures(),
-            stored_after=summary.stored_after,
         )
 
 

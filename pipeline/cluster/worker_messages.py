@@ -9,7 +9,6 @@ from typing import Any
 
 from encoders.graphs.stats import merged
 from pipeline.meter import StageUse
-from pipeline.reports.durations import Durations
 from pipeline.reports.summary import ModelFigures
 
 
@@ -36,7 +35,6 @@ class Report:
     wall_s: float = 0.0
     stages: tuple[StageUse, ...] = ()
     did: ModelFigures = field(default_factory=ModelFigures)
-    stored_after: Durations = field(default_factory=Durations)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +105,6 @@ def merged_figures(reports: Sequence[Report]) -> ModelFigures:
         load_s=max((did.load_s for did in all_), default=0.0),
         capture_s=max((did.capture_s for did in all_), default=0.0),
         num_tokens=sum(did.num_tokens for did in all_),
-        num_steps=sum(did.num_steps for did in all_),
         gpu_busy=sum(busy) / len(busy) if busy else None,
         encoder=merged(did.encoder for did in all_ if did.encoder is not None) or None,
         read_on=next((did.read_on for did in all_ if did.read_on), ""),

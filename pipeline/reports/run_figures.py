@@ -103,13 +103,9 @@ def run_lines(flow: Values | None, encoder: Values | None = None) -> Iterator[st
         yield f"{stage['name']:<10}" + "".join(f"{stage[key]:>20.1%}" for key in SHARES)
     parts = []
     if tokens := flow.get("num_tokens"):
-        parts.append(f"{tokens:,} tokens, {tokens / max(flow.get('num_steps') or 0, 1):.1f} a step")
+        parts.append(f"{tokens:,} tokens")
     if (busy := flow.get("gpu_busy")) is not None:
         parts.append(f"a kernel ran on the GPU for {busy:.1%} of the time since the model was loaded")
-    if (median := flow.get("stored_after_median_s")) is not None:
-        parts.append(
-            f"a page is stored {median:.2f} s after its last token, at most {flow['stored_after_max_s']:.2f} s"
-        )
     if parts:
         yield "; ".join(parts)
     yield from encoder_lines(encoder)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from pipeline.errors import ExitCode
 from pipeline.ingest.selection import InputCounts
 from pipeline.meter import StageUse, bottleneck
-from pipeline.reports.durations import Durations
 from pipeline.reports.listing import counted, page_counts, page_name, passed_over
 from pipeline.reports.run_figures import WorkerUse, encoder_lines, worker_lines
 from pipeline.types import DocumentStatus, InputFile, PageResult, PageStatus, Phase
@@ -50,16 +49,15 @@ class Progress:
 class ModelFigures:
     """What models did in a run. load_s: seconds of loading, 0 if none was needed, of which capture_s were for graphs.
 
-    num_tokens, num_steps: tokens that the language model wrote, and the steps it took part in for them, added up over
-    pages. gpu_busy: share of the time, 0 to 1, in which the GPU did anything, from when the model was loaded; None
-    without a GPU, or if its driver does not tell. encoder: statistics of the paths of encoder and line reader, by name;
-    None where none was needed. read_on: the GPUs that the line reader used, "" where there was none.
+    num_tokens: that the language model wrote. gpu_busy: share of the time, 0 to 1, in which the GPU did anything, from
+    when the model was loaded; None without a GPU, or if its driver does not tell. encoder: statistics of the paths of
+    encoder and line reader, by name; None where none was needed. read_on: the GPUs that the line reader used, "" where
+    there was none.
     """
 
     load_s: float = 0.0
     capture_s: float = 0.0
     num_tokens: int = 0
-    num_steps: int = 0
     gpu_busy: float | None = None
     encoder: "Mapping[str, PathStats] | None" = None
     read_on: str = ""
@@ -83,7 +81,6 @@ class RunSummary(InputCounts):
     sent_up: pages of this run that a retry step's model read too, by the model's name.
     stages, did: where each stage's time went, and what the models did, once the run is over.
     workers: what each worker did, empty where this process read.
-    stored_after: how long each page that was read took from its last token to its row.
     empty_paths: given paths below which there is nothing to read any more, and how many files were there before.
     stopped: why the run ended early. run_id: its row in the database, None before there is one.
     num_documents_left: files that the run did not probe before it ended; a lower bound where all_documents_known is
@@ -107,7 +104,6 @@ class RunSummary(InputCounts):
     stages: list[StageUse] = field(default_factory=list)
     did: ModelFigures = field(default_factory=ModelFigures)
     workers: list[WorkerUse] = field(default_factory=list)
-    stored_after: Durations = field(default_factory=Durations)
     stopped: str | None = None
 
     @property
@@ -167,10 +163,7 @@ class RunSummary(InputCounts):
         return {
             "stages": [asdict(stage) for stage in self.stages],
             "num_tokens": self.did.num_tokens,
-            "num_steps": self.did.num_steps,
             "gpu_busy": self.did.gpu_busy,
-            "stored_after_median_s": self.stored_after.median_s,
-            "stored_after_max_s": self.stored_after.max_s,
             **({"workers": [asdict(its) for its in self.workers]} if self.workers else {}),
         }
 

@@ -48,7 +48,6 @@ async def watch(ledger: Ledger, stop: Stop, also: Callable[[], None]) -> None:
 
 def figures(models: Models) -> ModelFigures:
     """Returns what models in this process did."""
-    tokens, steps = zip(*(model.decoded() for model in models.all), strict=True)
     first, lines = models.first, () if models.lines is None else models.lines.devices
     line_stats = merged(device.stats for device in lines if device.stats)
     gpus = [first.gpu] if first.gpu else [device.gpu for device in lines if device.gpu]
@@ -59,8 +58,7 @@ def figures(models: Models) -> ModelFigures:
     return ModelFigures(
         load_s=first.load_s or max((one.load_s for one in served), default=0.0),
         capture_s=first.capture_s + sum(stats.capture_seconds for stats in line_stats.values()),
-        num_tokens=sum(tokens),
-        num_steps=sum(steps),
+        num_tokens=sum(model.num_tokens for model in models.all),
         gpu_busy=fmean(gpu.busy_share for gpu in gpus) if gpus else None,
         encoder={**line_stats, **(first.encoder_stats() or {})} or None,
         read_on=", ".join(name if number == 1 else f"{number} x {name}" for name, number in names.items()),

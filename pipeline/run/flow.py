@@ -8,7 +8,6 @@ failure is a value; the error boundaries are in the model's threads.
 
 import asyncio
 import logging
-import time
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
@@ -63,7 +62,7 @@ class Flow:
             ledger.config,
             workers,
             plan,
-            self._keep_first,
+            ledger.keep_first,
             begin=self._begin,
             waits=self._deferred.waits,
         )
@@ -101,7 +100,7 @@ class Flow:
         if self._models.first.device is not None and not self._is_device_known:
             self._budget.allow(inflight_mb(self._ledger.config, self._models.first.device) << 20)
             self._is_device_known = True
-        num_tokens = sum(model.decoded()[0] for model in self._page_models)
+        num_tokens = sum(model.num_tokens for model in self._page_models)
         self._ledger.progress.at_work(self._phase(), num_tokens)
         for model in self._page_models:
             if model.failed.done():
@@ -156,7 +155,6 @@ class Flow:
             self._deferred.put_off(made)
             return
         await self._ledger.store(made)
-        self._note_stored(page)
 
     async def _read_suspects(self, last: Sequence[Page], alone: Sequence[tuple[int, Page]]) -> None:
         """Reads the pages that may have killed earlier runs, after all others are done."""
@@ -181,20 +179,6 @@ class Flow:
         """Marks a page as being read, once its reader has loaded: a crash during loading is not the page's fault."""
         await reader.ready(alone=alone)
         await self._ledger.begin(page, alone=alone)
-
-    def _keep_first(self, first: PageResult) -> None:
-        def note(keeping: asyncio.Task[bool]) -> None:
-            if not keeping.cancelled() and keeping.result():
-                self._note_stored(first.page)
-
-        self._ledger.keep_first(first).add_done_callback(note)
-
-    def _note_stored(self, page: Page) -> None:
-        """Records how long after its last token a page was first stored."""
-        ended = [at for model in self._page_models if (at := model.ended_at.pop(page, None)) is not None]
-        if ended:
-            ended_at = max(ended)
-            self._ledger.summary.stored_after.add(time.monotonic() - ended_at)
 
     async def _page(self, page: Page, *, alone: bool = False) -> None:
         """Takes one page from its file to its row.

@@ -98,11 +98,10 @@ class Ledger:
         """Removes a page's mark: it waits for another model, and is in none. Raises: StorageError."""
         await self.call(Store.put_off, self.run_id, page.sha256, page.page_index)
 
-    def keep_first(self, first: PageResult) -> "asyncio.Task[bool]":
+    def keep_first(self, first: PageResult) -> None:
         """Stores a page's first reading at once: a better one may take long, and a kill until then would lose both.
 
-        Returns the task that stores it; its result tells whether that worked. An error is only logged here: storing the
-        finished page will meet it again and report it.
+        An error is only logged here: storing the finished page will meet it again and report it.
         """
         discovery = self._discovery.get(first.page)
         if discovery is not None:
@@ -110,15 +109,12 @@ class Ledger:
         keeping = asyncio.create_task(self._keep(first))
         self._storing.add(keeping)
         keeping.add_done_callback(self._storing.discard)
-        return keeping
 
-    async def _keep(self, first: PageResult) -> bool:
+    async def _keep(self, first: PageResult) -> None:
         try:
             await self.call(store_first, self.run_id, self.settings_hash, first)
         except Exception as error:
             LOGGER.debug("a page's first reading was refused", exc_info=error)
-            return False
-        return True
 
     async def finish(self) -> list[BaseException]:
         """Waits until everything is stored, and returns the errors that storing raised.

@@ -30,12 +30,11 @@ class OutputInterpreter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadPage:
-    """A page after its last token. timings: of every stage so far. ended_at: time.monotonic() at that token."""
+    """A page after its last token. timings: of every stage so far."""
 
     rendered: RenderedPage
     transcript: Transcript
     timings: tuple[StageTiming, ...]
-    ended_at: float = 0.0
 
 
 def place(read: ReadPage, interpreter: OutputInterpreter) -> PageResult:

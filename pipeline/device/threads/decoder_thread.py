@@ -60,7 +60,7 @@ class DecoderLoop:
         may_gather: Callable[[], bool] = lambda: False,
     ) -> None:
         self.meter = Meter()
-        self.num_tokens = self.num_steps = 0
+        self.num_tokens = 0
         self._loaded, self._paged, self._prompt = loaded, paged, prompt
         self._slots, self._kv_bytes = slots, kv_bytes
         self._incoming, self._free_memory = incoming, free_memory
@@ -144,7 +144,6 @@ class DecoderLoop:
 
     def _deliver(self, ticket: Ticket, read: PageRead) -> None:
         self.num_tokens += len(read.transcript.token_ids)
-        self.num_steps += read.num_steps
         seconds, num_pages = time.perf_counter() - ticket.taken_at, len(ticket.pages)
         timings = decode_timings(read, seconds, len(self._in_flight) + 1, num_pages)
         transcripts: Sequence[Transcript] | None = (read.transcript,)
@@ -157,12 +156,7 @@ class DecoderLoop:
             return
         for page, transcript in zip(ticket.pages, transcripts, strict=True):
             page.settle(
-                ReadPage(
-                    rendered=page.rendered,
-                    transcript=transcript,
-                    timings=(*page.timings, *timings),
-                    ended_at=time.monotonic(),
-                )
+                ReadPage(rendered=page.rendered, transcript=transcript, timings=(*page.timings, *timings))
             )
 
     def _apart(self, ticket: Ticket, reason: str) -> None:

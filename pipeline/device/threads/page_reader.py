@@ -23,7 +23,7 @@ from pipeline.meter import Meter, StageUse
 from pipeline.outcome.results import failed_result
 from pipeline.stages.localize import ReadPage, place
 from pipeline.timing import Stopwatch
-from pipeline.types import Page, PageResult, RenderedPage
+from pipeline.types import PageResult, RenderedPage
 from storage.types import PageError
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class PageReader:
     """Reads pages with a model, in threads: loads it when started. Use it from the event loop's thread only.
 
     load: returns the model. failed: settled with the error that ends the model, if any does. device: where the model
-    is, None before it is loaded. ended_at: time.monotonic() at the last token of each page that was read; the caller
-    removes the entries it has seen. load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is
+    is, None before it is loaded. load_s, capture_s: seconds of loading, and of the encoder's graphs, once the run is
     over.
     """
 
@@ -64,7 +63,6 @@ class PageReader:
         self.failed: Future[None] = Future()
         self.load_s = 0.0
         self.device: str | None = None
-        self.ended_at: dict[Page, float] = {}
         self.gpu: GpuReading | None = None
         self._config = config
         self._load = load
@@ -81,8 +79,8 @@ class PageReader:
         self._decoding: DecoderLoop | None = None
         self._meters: dict[str, Meter] = {}  # of the stages that began
         self._placing = Meter()
-        # Of a model that was let go: capture_s, encoder_stats() and decoded().
-        self._kept: tuple[float, dict[str, PathStats] | None, tuple[int, int]] = 0.0, None, (0, 0)
+        # Of a model that was let go: capture_s, encoder_stats() and num_tokens.
+        self._kept: tuple[float, dict[str, PathStats] | None, int] = 0.0, None, 0
 
     def prepare(self) -> None:
         """Begins to import what the model needs, in a thread; for a run that will almost certainly read something."""
@@ -142,7 +140,6 @@ class PageReader:
     def _placed(self, read: ReadPage) -> PageResult:
         """Returns the result of a page that the model has read: one or two milliseconds of work."""
         assert self._loaded is not None, "it is let go once all that it has read is placed"
-        self.ended_at[read.rendered.page] = read.ended_at
         watch = Stopwatch()
         try:
             with watch.measure():
@@ -177,7 +174,7 @@ class PageReader:
         self.close()
         if self._loaded is None or any(thread.is_alive() for thread in self._threads):
             return
-        self._kept = self.capture_s, self.encoder_stats(), self.decoded()
+        self._kept = self.capture_s, self.encoder_stats(), self.num_tokens
         self._loaded = self._encoder = self._encoding = self._decoding = None
         _free_memory()
 
@@ -195,10 +192,11 @@ class PageReader:
         meters = {**self._meters, "place": self._placing} if self._meters else {}
         return [meter.use(name, wall_s) for name, meter in meters.items()]
 
-    def decoded(self) -> tuple[int, int]:
-        """Returns the tokens written and the steps that pages took for them."""
+    @property
+    def num_tokens(self) -> int:
+        """The tokens written so far."""
         decoding = self._decoding
-        return self._kept[2] if decoding is None else (decoding.num_tokens, decoding.num_steps)
+        return self._kept[2] if decoding is None else decoding.num_tokens
 
     def _run(self) -> None:
         """Runs the encoder's thread, which also loads the model and ends the decoder's thread."""

@@ -92,13 +92,16 @@ def test_stages_that_never_began_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("flow", "line"),
     [
-        ({"num_tokens": 12345, "num_steps": 5000, "gpu_busy": None}, "12,345 tokens, 2.5 a step"),
-        ({"num_tokens": 3, "num_steps": 0}, "3 tokens, 3.0 a step"),
-        ({"num_tokens": 0, "num_steps": 0, "gpu_busy": None}, None),
+        ({"num_tokens": 12345, "gpu_busy": None}, "12,345 tokens"),
+        (
+            {"num_tokens": 3, "num_steps": 1, "stored_after_median_s": 0.1},
+            "3 tokens",
+        ),  # of an earlier version
+        ({"num_tokens": 0, "gpu_busy": None}, None),
         ({"gpu_busy": 0.0}, "a kernel ran on the GPU for 0.0% of the time since the model was loaded"),
         (
-            {"num_tokens": 8, "num_steps": 4, "gpu_busy": 0.971},
-            "8 tokens, 2.0 a step; a kernel ran on the GPU for 97.1% of the time since the model was loaded",
+            {"num_tokens": 8, "gpu_busy": 0.971},
+            "8 tokens; a kernel ran on the GPU for 97.1% of the time since the model was loaded",
         ),
     ],
 )

@@ -74,7 +74,7 @@ def test_a_model_that_is_not_needed_is_not_loaded(config: Config) -> None:
     assert model._threads == []
     assert not model.failed.done()
     assert (model.load_s, model.capture_s, model.gpu) == (0.0, 0.0, None)
-    assert (model.stages(1.0), model.decoded(), model.encoder_stats()) == ([], (0, 0), None)
+    assert (model.stages(1.0), model.num_tokens, model.encoder_stats()) == ([], 0, None)
 
 
 def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> None:
@@ -102,9 +102,7 @@ def test_it_is_loaded_once_and_before_the_first_page_comes(config: Config) -> No
         "render", "encode_global", "encode_local", "decode_prefill", "decode_generate", "place",
     }  # fmt: skip
     assert alive(model) == []
-    num_tokens, num_steps = model.decoded()
-    assert num_tokens == 5 * len(TEXT.split())
-    assert 0 < num_steps <= num_tokens + 5
+    assert model.num_tokens == 5 * len(TEXT.split())
     record = model.encoder_stats()
     assert record is not None
     assert record["global"].eager == 5
@@ -178,7 +176,7 @@ def test_a_load_that_fails_ends_the_run_with_its_error(config: Config) -> None:
     with pytest.raises(ConfigError, match="cuda was asked for"):
         read_with(model, lambda: model.read(rendered(0, SIDE)))
     assert alive(model) == []
-    assert model.decoded() == (0, 0)
+    assert model.num_tokens == 0
 
 
 @pytest.mark.parametrize(("owner", "name"), [(loading, "open_paged"), (RunEncoder, "encode_path")])
@@ -240,7 +238,7 @@ def test_closing_ends_the_threads_with_pages_under_way_and_frees_the_graphs(
         assert not any(page.done() and not page.cancelled() for page in pages), "none was finished by then"
 
     asyncio.run(flow())
-    assert model.decoded()[0] < 20 * len(TEXT.split()), "what was under way was not read to its end"
+    assert model.num_tokens < 20 * len(TEXT.split()), "what was under way was not read to its end"
     assert not model.failed.done(), "an end is no failure"
     assert len(closed) == 1
 
