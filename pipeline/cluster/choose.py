@@ -17,25 +17,19 @@ if TYPE_CHECKING:
 
 
 def backend(config: Config) -> "WorkerBackend | None":
-    """Returns the workers that the configuration asks for; None where this process reads.
-
-    Replicas of a model are workers that share a GPU. Raises: ConfigError, CheckpointError.
-    """
+    """Returns the workers that the configuration asks for; None where this process reads. Raises: ConfigError."""
     cluster = config.cluster
     if cluster.address is not None:
         from pipeline.cluster.ray_workers import RayWorkers
 
-        return RayWorkers(
-            cluster.address, cluster.workers if isinstance(cluster.workers, int) else None, config
-        )
-    replicas = config.run.replicas or 1
-    if replicas == 1 and cluster.workers in (None, 1):
+        return RayWorkers(cluster.address, cluster.workers if isinstance(cluster.workers, int) else None)
+    if cluster.workers in (None, 1):
         return None
     from pipeline.cluster.local_workers import LocalWorkers
 
-    num_gpus = 0 if config.device == "cpu" or cluster.workers in (None, 1) else count_gpus()
+    num_gpus = 0 if config.device == "cpu" else count_gpus()
     size = max(1, num_gpus) if cluster.workers == "auto" else int(cluster.workers or 1)
-    return None if size * replicas == 1 else LocalWorkers(size * replicas, num_gpus, replicas)
+    return None if size == 1 else LocalWorkers(size, num_gpus)
 
 
 def run(

@@ -24,39 +24,31 @@ _UNKNOWN = 255
 
 
 class LocalWorkers(WorkerBackend):
-    """Processes that share this machine's CPUs. num_gpus: each has one of them; 0: they have what the machine has.
+    """Processes that share this machine's CPUs.
 
-    replicas: how many of them share what one alone would have.
+    num_gpus: each has one of them, which several share where they are more; 0: they have what the machine has.
     """
 
-    def __init__(self, size: int, num_gpus: int, replicas: int = 1) -> None:
+    def __init__(self, size: int, num_gpus: int) -> None:
         super().__init__(size)
-        self._num_gpus, self._replicas = num_gpus, replicas
+        self._num_gpus = num_gpus
 
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts a process with its share of the machine."""
         gpu = None if self._num_gpus == 0 else visible_gpus(self._num_gpus)[slot % self._num_gpus]
-        peer = _Process(
-            slot, shared_out(config, self.size, replicas=self._replicas), run_id, settings_hash, gpu
-        )
+        peer = _Process(slot, shared_out(config, self.size), run_id, settings_hash, gpu)
         self.peers.append(peer)
         return peer
 
 
-def shared_out(config: Config, num_workers: int, cpus: int | None = None, replicas: int = 1) -> Config:
-    """Returns the configuration of one of so many workers: it has its share of the CPUs, None for this machine's.
-
-    replicas: how many workers share run.inflight_mb.
-    """
+def shared_out(config: Config, num_workers: int, cpus: int | None = None) -> Config:
+    """Returns the configuration of one of so many workers: it has its share of the CPUs, None for this machine's."""
     all_render = render_workers(config) if cpus is None else config.render.workers or max(1, cpus // 2)
     all_threads = line_readers(config) if cpus is None else config.threads or max(1, cpus)
     render = config.render.model_copy(update={"workers": max(1, all_render // num_workers)})
     threads = max(1, all_threads // num_workers)
     cluster = config.cluster.model_copy(update={"workers": 1, "address": None})
-    run = config.run
-    if run.inflight_mb is not None:
-        run = run.model_copy(update={"inflight_mb": max(1, run.inflight_mb // replicas)})
-    return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster, "run": run})
+    return config.model_copy(update={"render": render, "threads": threads, "cluster": cluster})
 
 
 class _Process(Peer):

@@ -5,6 +5,7 @@ used. An actor runs a whole worker in a thread. The run asks it for its messages
 run's process by name.
 """
 
+import math
 import queue
 import threading
 from contextlib import suppress
@@ -22,32 +23,26 @@ _MOST = 256
 
 
 class RayWorkers(WorkerBackend):
-    """Actors of a Ray cluster. size: None for as many as the cluster has GPUs, or machines if it has none.
+    """Actors of a Ray cluster. size: None for as many as the cluster has GPUs, or machines if it has none."""
 
-    config: says how many share one GPU.
-    """
-
-    def __init__(self, address: str, size: int | None, config: Config) -> None:
+    def __init__(self, address: str, size: int | None = None) -> None:
         self._ray = ray = connected(address)
         found = ray.cluster_resources()
         self._num_gpus = int(found.get("GPU", 0))
         machines = sum(bool(node["Alive"]) for node in ray.nodes())
-        size = size or self._num_gpus or machines
-        cpus_each = max(1, int(found.get("CPU", 1)) // size)
-        self._replicas = config.run.replicas or 1
-        super().__init__(size * self._replicas)
-        self._cpus_each = max(1, cpus_each // self._replicas)
+        super().__init__(size or self._num_gpus or machines)
+        self._cpus_each = max(1, int(found.get("CPU", 1)) // self.size)
 
     def start(self, slot: int, config: Config, run_id: int, settings_hash: str) -> Peer:
         """Starts an actor where there is room; waits for that."""
         options = {
             "num_cpus": 1,
-            "num_gpus": 1 / self._replicas if self._num_gpus else 0,
+            "num_gpus": 1 / math.ceil(self.size / self._num_gpus) if self._num_gpus else 0,
             "max_concurrency": 4,
             "max_restarts": 0,
         }
         actor = self._ray.remote(_Worker).options(**options).remote(
-            shared_out(config, self.size, self._cpus_each * self.size, self._replicas), run_id, settings_hash
+            shared_out(config, self.size, self._cpus_each * self.size), run_id, settings_hash
         )  # fmt: skip
         peer = _Actor(self._ray, actor)
         self.peers.append(peer)

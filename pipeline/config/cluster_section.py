@@ -12,7 +12,8 @@ _COUNTED = {"workers": "workers", "encoder_parallel": "GPUs"}
 class ClusterConfig(Section):
     """Workers, each with a model of its own; all write into one database. None of it changes what is read.
 
-    workers: "auto": one for each GPU. None: this process reads, or, in a cluster, as "auto"; 1: this process reads.
+    workers: "auto": one for each GPU; more of them than GPUs share these. None: this process reads, or, in a cluster,
+    as "auto"; 1: this process reads.
     address: of a Ray cluster, "auto" for the one that this machine belongs to; None for this machine alone.
     stall_s: seconds after which a worker that reads and gets nowhere is ended, for others to go on; None for never.
     encoder_parallel: GPUs that the vision encoder of this process is shared out over; auto is one.

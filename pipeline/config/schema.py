@@ -156,7 +156,6 @@ class RunConfig(Section):
     force: bool = False
     retry_failed: bool = False
     inflight_mb: int | None = Field(default=None, ge=16)
-    replicas: int | None = Field(default=None, ge=1, le=16)
     time_limit_s: float | None = Field(default=None, gt=0)
     log_file: str | None = None
     log_max_mb: int = Field(default=10, ge=1)
@@ -311,14 +310,13 @@ def other_models(config: Config) -> tuple[str, ...]:
 
 
 def with_model(config: Config, model: str) -> Config:
-    """Returns the configuration for a retry step's model: whole pages, the model's own prompt, one process."""
+    """Returns the configuration for a retry step's model: whole pages, the model's own prompt."""
     return config.model_copy(
         update={
             "model": model,
             "model_entry": None,
             "reader": "page",
             "decode": config.decode.model_copy(update={"prompt": None, "pages_per_prompt": 1}),
-            "run": config.run.model_copy(update={"replicas": 1}),
         }
     )
 
@@ -378,8 +376,6 @@ def check_ranks(config: Config) -> None:
         raise ConfigError(f"{key}: device is cpu; use device: cuda, or leave encoder_parallel out")
     if config.cluster.address is not None or config.cluster.workers not in (None, 1):
         raise ConfigError(f"{key}: workers have a GPU each; leave cluster.workers and address out, or this")
-    if config.run.replicas not in (None, 1):
-        raise ConfigError(f"{key}: replicas share one GPU; leave run.replicas out, or this")
     if reads_lines(config):
         raise ConfigError(
             f"{key}: lines are read on one GPU; name a page model (--model), or leave encoder_parallel out"

@@ -34,6 +34,7 @@ _GONE = {
     "decode.length": "nothing counts a page's characters any more; decode.loop and decode.max_tokens end it",
     "decode.drafts": "every token comes from the model, one a step; without drafts the text is the same",
     "tile.retry_below": "ladder.below, or a rung's own below, says which pages are read again",
+    "run.replicas": "cluster.workers says how many processes read; more of them than GPUs share these",
 }
 _PATH_KEYS = (
     ("ingest", "paths"),

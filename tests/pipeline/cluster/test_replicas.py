@@ -36,13 +36,13 @@ def stored(config: Config) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-def test_a_run_stores_the_same_with_replicas_and_tells_when_they_have_loaded(
+def test_a_run_stores_the_same_with_workers_of_one_device_and_tells_when_they_have_loaded(
     config: Config, tmp_path: Path
 ) -> None:
-    alone = choose.run(changed(config, run={"replicas": 1}), Silent(), Stop())
+    alone = choose.run(config, Silent(), Stop())
     assert alone.workers == []
     expected, loaded = stored(config), list[LoadedOn]()
-    both = changed(config, run={"replicas": 2}, store={"database": str(tmp_path / "b.db")})
+    both = changed(config, cluster={"workers": 2}, store={"database": str(tmp_path / "b.db")})
     workers = choose.backend(both)
     assert workers is not None
     summary = cluster_run.run(workers, both, Silent(), Stop(), when_loaded=loaded.append)
@@ -62,7 +62,7 @@ class Full(LocalWorkers):
     """The second of two workers finds no memory for its model; or both do."""
 
     def __init__(self, full: set[int]) -> None:
-        super().__init__(2, 0, 2)
+        super().__init__(2, 0)
         self.full = full
 
     def start(self, place: int, *arguments: Any) -> Peer:

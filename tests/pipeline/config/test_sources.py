@@ -134,6 +134,7 @@ def test_ill_typed_key_names_path_and_source(tmp_path: Path, text: str, key: str
         ),
         ("decode.length=1", "decode.length is gone: nothing counts a page's characters"),
         ("tile.parts=on", "tile.parts is gone: pages are read whole"),
+        ("run.replicas=2", "run.replicas is gone: cluster.workers says how many processes read"),
     ],
 )
 def test_a_key_that_is_gone_says_what_takes_its_place(text: str, says: str) -> None:

@@ -138,7 +138,6 @@ def test_a_device_that_fails_costs_no_page(
         ({"device": "cpu"}, "device is cpu; use device: cuda"),
         ({"cluster": {"workers": 2}}, "workers have a GPU each"),
         ({"cluster": {"workers": "auto"}}, "workers have a GPU each"),
-        ({"run": {"replicas": 2}}, "replicas share one GPU"),
         ({"model": "small"}, "lines are read on one GPU; name a page model"),
     ],
 )
