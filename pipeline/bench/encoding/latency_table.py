@@ -10,6 +10,7 @@ import numpy as np
 
 from pipeline.bench.bench_figures import cells
 from pipeline.bench.encoding.requests import EncoderRequest
+from pipeline.reports.run_figures import encoder_lines
 
 _WIDTH = 80
 _WIDTHS = (28, 13)
@@ -120,27 +121,16 @@ def paths(arms: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield cells(_WIDTHS, arm["arm"], f"{arm['page_ms']:.2f}", f"{arm['num_encoder_calls']}")
     for arm in arms:
         for name, stats in arm["statistics"].items():
-            yield from _path(f"{arm['arm']}, path {name}", stats)
-
-
-def _path(label: str, stats: Mapping[str, Any]) -> Iterator[str]:
-    yield ""
-    yield cells(_WIDTHS, label, "Hits", "Misses", "Eager", "Padding")
-    units = [str(stats[key]) for key in ("hits", "misses", "eager")]
-    yield cells(_WIDTHS, "Views", *units, f"{stats['padding_share']:.1%}")
-    yield cells(_WIDTHS, "", "Replays", "Eager", "Capture s", "MB")
-    yield cells(
-        _WIDTHS,
-        "Batches, graphs",
-        str(stats["replays"]),
-        str(stats["eager_batches"]),
-        f"{stats['capture_seconds']:.2f}",
-        f"{stats['graph_bytes'] / 1e6:.0f}",
-    )
-    for axis, sizes in stats["budgets"].items():
-        label = f"Graphs in use at {axis}{' px' if axis.isdigit() else ''}, tokens:"
-        if sizes:
-            yield from textwrap.wrap(f"{label} {', '.join(map(str, sizes))}", _WIDTH, subsequent_indent="  ")
+            yield ""
+            told = [*encoder_lines({name: {**stats, "graph_mib": stats["graph_bytes"] / 2**20}})]
+            for axis, sizes in stats["budgets"].items():
+                if sizes:
+                    unit = " px" if axis.isdigit() else ""
+                    told.append(
+                        f"graphs in use on {name} at {axis}{unit}, tokens: {', '.join(map(str, sizes))}"
+                    )
+            for line in told:
+                yield from textwrap.wrap(f"{arm['arm']}, {line}", _WIDTH, subsequent_indent="  ")
 
 
 def _figures(found: Spread) -> tuple[str, ...]:

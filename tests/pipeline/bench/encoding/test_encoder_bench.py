@@ -101,7 +101,7 @@ def test_arms_run_and_agree(tmp_path: Path) -> None:
     assert statistics["global"]["eager"] == 3, "the warm-up does not count"
     assert len(found["grids"]) == 3
     assert all(arm["page_ms"] > 0 for arm in found["arms"])
-    assert "graph, path local" in result.output
+    assert "graph, encoder local" in result.output
     assert "Encoder forward (ms)" in result.output
     assert "Parity, eager to reference: largest relative difference" in result.output
 
@@ -137,6 +137,6 @@ def test_graphs_are_reported_by_path() -> None:
     arm.add_batch(0.2, [request({}), request({})])
     lines = list(paths([arm.values(1, {"local": path_statistics(stats, {"hits": 2})})]))
     assert lines[2].split() == ["graph", "100.00", "1"]
-    assert lines[5].split() == ["Views", "4", "0", "0", "25.0%"]
-    assert lines[-1] == "Graphs in use at 640 px, tokens: 100, 800"
+    assert lines[4] == "graph, encoder local: 4 tiles: all replayed; padding 25.0%"
+    assert lines[-1] == "graph, graphs in use on local at 640 px, tokens: 100, 800"
     assert max(map(len, lines)) <= 80

@@ -41,7 +41,7 @@ def test_videos_of_a_checkpoint(tmp_path: Path) -> None:
         stats = found["arms"][2]["statistics"][path]
         assert {"hits", "padding_share", "graph_bytes"} <= set(stats)
     assert found["arms"][2]["statistics"]["video"]["eager"] == 3
-    assert "graph, path video" in result.output
+    assert "graph, encoder video" in result.output
     assert "Parity, eager to reference: largest relative difference" in result.output
     table = result.output[result.output.index("====") :]
     assert max(map(len, table.splitlines())) <= 80
