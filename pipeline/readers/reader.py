@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from pipeline.config.retry_steps import Step
+from pipeline.device.line_readers import LineReaders
+from pipeline.device.threads.page_reader import PageReader
 from pipeline.types import Page, PageResult, Phase, ReadyPage
 
 Prepared = TypeVar("Prepared", bound=ReadyPage)
@@ -15,9 +17,10 @@ class Reader(ABC, Generic[Prepared]):
 
     Belongs to one run; use it from the event loop's thread only. loading: what a run is said to do until the reader is
     ready. marks_pages: whether a page may end the whole run, so that it is marked before the reader gets it.
-    sees_print: whether a page that the reader calls blank shows no print either.
+    sees_print: whether a page that the reader calls blank shows no print either. source: what has to be loaded first.
     """
 
+    source: LineReaders | PageReader | None = None
     loading: Phase = "loading the model"
     marks_pages: bool = False
     sees_print: bool = False
@@ -25,15 +28,17 @@ class Reader(ABC, Generic[Prepared]):
     @property
     def is_loading(self) -> bool:
         """Tells whether the reader was started and does not take pages yet."""
-        return False
+        return self.source is not None and self.source.is_loading
 
     @property
     def is_ready(self) -> bool:
         """Tells whether the reader takes pages."""
-        return True
+        return self.source is None or self.source.is_ready
 
     def start(self) -> None:
         """Begins to load what the reader works with. A run that reads nothing never calls it."""
+        if self.source is not None:
+            self.source.start()
 
     async def ready(self, *, alone: bool = False) -> None:
         """Starts the reader if need be, and waits until it takes pages. alone: no other is read at the same time."""

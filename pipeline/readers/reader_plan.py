@@ -21,21 +21,7 @@ class LineByLine(Reader[RenderedPage]):
     sees_print = True
 
     def __init__(self, lines: LineReaders) -> None:
-        self._lines = lines
-
-    @property
-    def is_loading(self) -> bool:
-        """Tells whether the processes were started and have not read any page yet."""
-        return self._lines.is_loading
-
-    @property
-    def is_ready(self) -> bool:
-        """Tells whether they have read a page."""
-        return self._lines.is_ready
-
-    def start(self) -> None:
-        """Begins to start the processes; the first page reports what goes wrong."""
-        self._lines.start()
+        self.source = self._lines = lines
 
     async def read(
         self, page: RenderedPage, dropped: Callable[[int], None] | None = None, step: Step | None = None

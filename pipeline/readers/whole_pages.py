@@ -32,23 +32,10 @@ class WholePages(Reader[RenderedPage]):
     marks_pages = True
 
     def __init__(self, model: PageReader, words: LineReaders | None, workers: WorkerPool) -> None:
-        self._model, self._words, self._workers = model, words, workers
+        self.source = self._model = model
+        self._words, self._workers = words, workers
         self._lots: dict[Page, Lot] = {}
         self.sees_print = words is not None
-
-    @property
-    def is_loading(self) -> bool:
-        """Tells whether the model was started and does not take pages yet."""
-        return self._model.is_loading
-
-    @property
-    def is_ready(self) -> bool:
-        """Tells whether the model takes pages."""
-        return self._model.is_ready
-
-    def start(self) -> None:
-        """Begins to load the model."""
-        self._model.start()
 
     async def ready(self, *, alone: bool = False) -> None:
         """Waits until the model takes pages; see PageReader.ready."""
