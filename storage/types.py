@@ -47,8 +47,7 @@ class FileFacts:
     """What is known of a file: its path and its content.
 
     sha256: of the whole content; None where the file could not be read. status: one of DOCUMENT_STATUSES. num_pages:
-    pages or frames found, 0 unless status is "ok". reason: why it is not, or what of the file is left out. given: the
-    path as it was named, which a row of an earlier version may use; None if unknown.
+    pages or frames found, 0 unless status is "ok". reason: why it is not, or what of the file is left out.
     """
 
     path: str
@@ -58,7 +57,6 @@ class FileFacts:
     kind: str | None = None
     num_pages: int = 0
     reason: str | None = None
-    given: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

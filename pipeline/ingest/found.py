@@ -16,14 +16,12 @@ from storage.strings.urls import name_of
 class Candidate:
     """A regular file, or an object, to probe. relative: its path below the folder being read, with "/".
 
-    given: its path with the folder as the user named it, which is how earlier versions stored it. frames: the names of
-    a video's frames, in order, where path is their folder. stamp: of the file as it was found; None where it is not
-    known, as of an object.
+    frames: the names of a video's frames, in order, where path is their folder. stamp: of the file as it was found;
+    None where it is not known, as of an object.
     """
 
     path: str
     relative: str
-    given: str | None = None
     frames: tuple[str, ...] = ()
     stamp: FileStamp | None = None
 
@@ -70,7 +68,6 @@ def document_of(found: Candidate, known: dict[str, Any]) -> InputFile:
         status="ok",
         is_told=known["reason"] is not None,
         stamp=found.stamp,
-        given=found.given,
         is_known=True,
         **known,
     )

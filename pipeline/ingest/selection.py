@@ -4,7 +4,6 @@ A run and its plan share it, so that the one reads what the other foretells.
 """
 
 import asyncio
-import dataclasses
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -144,5 +143,4 @@ async def _probed(
         return found
     if found.stamp is not None and (document := await known(found)) is not None:
         return document
-    document = await asyncio.wrap_future(workers.probe(found.path, found.frames))
-    return dataclasses.replace(document, given=found.given)
+    return await asyncio.wrap_future(workers.probe(found.path, found.frames))

@@ -77,7 +77,7 @@ class _Walk:
         }
         self._files = SeenNames()
         self._folders = SeenNames()  # by device and inode
-        self._linked: list[tuple[str, str, str]] = []
+        self._linked: list[tuple[str, str]] = []
 
     def run(self, paths: Sequence[str], roots: Mapping[str, tuple[str, bool]]) -> Iterator[Found]:
         """Yields the inputs of paths. roots: of those that are URLs, from checked_roots."""
@@ -85,12 +85,11 @@ class _Walk:
             if named in roots:
                 yield from self._objects(roots[named])
                 continue
-            given = str(PurePath(named))
-            path = canonical(given)
+            path = canonical(str(PurePath(named)))
             if os.path.isdir(path):
-                yield from self._tree(path, "", given)
+                yield from self._tree(path, "")
             else:
-                yield from self._file(path, os.path.basename(path), given)
+                yield from self._file(path, os.path.basename(path))
         while self._linked:
             yield from self._tree(*self._linked.pop(0))
 
@@ -115,7 +114,7 @@ class _Walk:
         elif url.endswith("/") and not is_web(url):
             yield from self._objects((canonical_url(url), True))
         else:
-            yield from self._once(Candidate(path=url, relative=name_of(url), given=url))
+            yield from self._once(Candidate(path=url, relative=name_of(url)))
 
     def _once(self, found: Found) -> Iterator[Found]:
         if self._files.add(found.path):
@@ -125,8 +124,8 @@ class _Walk:
         for found in walk_objects([root], self._settings):
             yield from self._once(found)
 
-    def _tree(self, root: str, root_prefix: str, given: str) -> Iterator[Candidate | InputFile]:
-        """Yields the inputs below a folder. given: how the user named the whole folder that this is part of."""
+    def _tree(self, root: str, root_prefix: str) -> Iterator[Candidate | InputFile]:
+        """Yields the inputs below a folder."""
         # A stack instead of recursion: trees may be deeper than Python's stack.
         stack = [(root, root_prefix)]
         while stack:
@@ -142,7 +141,7 @@ class _Walk:
                 continue
             folders = []
             if self._is_video_folder(prefix.rstrip("/") or "."):
-                yield from self._video(folder, prefix, given, ordered)
+                yield from self._video(folder, prefix, ordered)
             for entry in ordered:
                 relative, path = prefix + entry.name, str(PurePath(folder, entry.name))
                 if entry.name.startswith(".") or self._excluded(relative) or path in self._databases:
@@ -150,13 +149,13 @@ class _Walk:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append((path, relative + "/"))
                 elif os.path.isdir(path):
-                    self._linked.append((path, relative + "/", given))
+                    self._linked.append((path, relative + "/"))
                 elif self._included(relative):
-                    yield from self._file(path, relative, str(PurePath(given, relative)))
+                    yield from self._file(path, relative)
             stack.extend(reversed(folders))
 
     def _video(
-        self, folder: str, prefix: str, given: str, entries: Sequence[os.DirEntry[str]]
+        self, folder: str, prefix: str, entries: Sequence[os.DirEntry[str]]
     ) -> Iterator[Candidate | InputFile]:
         """Yields the folder as a video of its images, which are no inputs of their own then; all else in it is."""
         names = [
@@ -177,11 +176,10 @@ class _Walk:
         yield Candidate(
             path=folder,
             relative=prefix.rstrip("/") or ".",
-            given=str(PurePath(given, prefix)),
             frames=tuple(sorted(names, key=natural_order)),
         )
 
-    def _file(self, path: str, relative: str, given: str) -> Iterator[Candidate | InputFile]:
+    def _file(self, path: str, relative: str) -> Iterator[Candidate | InputFile]:
         if self._is_database(path) or not self._files.add(path):
             return
         try:
@@ -190,7 +188,7 @@ class _Walk:
                 kind = _SPECIAL.get(stat.filemode(found.st_mode)[0], "something else")
                 yield unreadable(path, "skipped", f"not a regular file but {kind}")
             elif not sniff.is_own_database(_head(path)):
-                yield Candidate(path=path, relative=relative, given=given, stamp=stamp_of(found))
+                yield Candidate(path=path, relative=relative, stamp=stamp_of(found))
         except OSError as error:
             is_input = sniff.claimed(path, videos=self._settings.video)
             yield unreadable(path, "broken" if is_input else "skipped", f"cannot be read: {error.strerror}")

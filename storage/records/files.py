@@ -16,7 +16,6 @@ def record(conn: sqlite3.Connection, run_id: int, file: FileRecord) -> None:
     Content that was at the path before is marked superseded until the path holds it again.
     """
     path = stored_path(file.path)
-    _rename(conn, path, file)
     reason = None if file.reason is None else storable(file.reason)
     row = conn.execute("SELECT document_id FROM files WHERE path = ?", (path,)).fetchone()
     known = None if row is None else int(row[0])
@@ -58,35 +57,6 @@ def known(conn: sqlite3.Connection, path: str, stamp: str) -> dict[str, Any] | N
 def found_again(conn: sqlite3.Connection, run_id: int, path: str) -> None:
     """Notes that a run found a known file, inside the caller's transaction."""
     conn.execute("UPDATE files SET last_run_id = ? WHERE path = ?", (run_id, stored_path(path)))
-
-
-def _rename(conn: sqlite3.Connection, path: str, file: FileRecord) -> None:
-    """Gives the rows with other names of this file its one name: earlier versions stored paths as they were given.
-
-    A name counts as this file's if its row has the same content, and it is either how the file was given now, or a
-    relative path that this one ends with: which folder it was relative to is no longer known.
-    """
-    if file.sha256 is None or not os.path.isabs(path):
-        return
-    given = None if file.given is None else stored_path(file.given)
-    names = conn.execute(
-        "SELECT f.path FROM files f JOIN documents d ON d.id = f.document_id WHERE d.sha256 = ? AND f.path <> ?",
-        (file.sha256, path),
-    ).fetchall()
-    for (name,) in names:
-        if name == given or os.path.normpath(name) == path or _is_tail(name, path):
-            conn.execute("UPDATE OR IGNORE superseded SET path = ? WHERE path = ?", (path, name))
-            conn.execute("DELETE FROM superseded WHERE path = ?", (name,))
-            conn.execute("UPDATE OR IGNORE files SET path = ? WHERE path = ?", (path, name))
-            conn.execute("DELETE FROM files WHERE path = ?", (name,))
-
-
-def _is_tail(name: str, path: str) -> bool:
-    """Returns whether an absolute path may be the file that a relative one named."""
-    tail = os.path.normpath(name)
-    while tail.startswith("../"):
-        tail = tail[3:]
-    return not os.path.isabs(name) and path.endswith(f"/{tail}")
 
 
 def _document(conn: sqlite3.Connection, file: FileRecord, reason: str | None, known: int | None) -> int:

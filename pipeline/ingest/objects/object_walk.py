@@ -45,7 +45,7 @@ def walk_objects(roots: Sequence[tuple[str, bool]], settings: IngestSettings) ->
     takes_all = not settings.include
     for root, root_is_folder in roots:
         if not root_is_folder:
-            yield Candidate(path=root, relative=name_of(root), given=root)
+            yield Candidate(path=root, relative=name_of(root))
             continue
         stack = [(root, "")]
         while stack:
@@ -64,7 +64,7 @@ def walk_objects(roots: Sequence[tuple[str, bool]], settings: IngestSettings) ->
                     elif its_folder:
                         folders.append((url, relative + "/"))
                     elif takes_all or included(relative):
-                        yield Candidate(path=url, relative=relative, given=url)
+                        yield Candidate(path=url, relative=relative)
             except Exception as error:
                 yield unreadable(folder, "broken", f"folder cannot be listed: {reason_of(error)}")
             stack.extend(reversed(folders))

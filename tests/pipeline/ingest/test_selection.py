@@ -111,14 +111,14 @@ async def unknown(found: Candidate) -> InputFile | None:
 
 
 def files(number: int) -> Iterator[Found]:
-    yield from (Candidate(path=f"{n}.pdf", relative=f"{n}.pdf", given=f"./{n}.pdf") for n in range(number))
+    yield from (Candidate(path=f"{n}.pdf", relative=f"{n}.pdf") for n in range(number))
 
 
 def test_few_files_are_probed_at_a_time_and_each_is_taken_at_once() -> None:
-    taken: list[tuple[int, str | None]] = []
+    taken: list[tuple[int, str]] = []
 
     async def take(number: int, found: InputFile) -> None:
-        taken.append((number, found.given))
+        taken.append((number, found.path))
 
     async def probe() -> None:
         workers: Any = Workers()
@@ -130,7 +130,7 @@ def test_few_files_are_probed_at_a_time_and_each_is_taken_at_once() -> None:
             workers.probes[1][1].set_result(document("1"))
             while len(workers.probes) == PROBES_AHEAD:
                 await asyncio.sleep(0.001)
-            assert taken == [(2, "./1.pdf")]
+            assert taken == [(2, "a.pdf")]
             for _, future in (workers.probes[0], *workers.probes[2:]):
                 future.set_result(document("1"))
             await probing

@@ -54,8 +54,6 @@ def test_a_file_has_one_path_however_its_folder_is_named(tmp_path, monkeypatch):
     for given in (".", "docs/a.pdf", "link/a.pdf", path):
         (item,) = walk([given], IngestSettings())
         assert item.path == path
-    (item,) = walk(["./docs/"], IngestSettings())
-    assert item.given == "docs/a.pdf", "by which earlier versions stored it"
 
 
 def test_a_linked_file_keeps_its_name(tmp_path):

@@ -43,35 +43,6 @@ def test_a_file_by_three_names_is_one_row(batch: Batch, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_rows_of_earlier_versions_take_the_file_s_one_name(
-    batch: Batch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    batch.pdf("a.pdf", ["one"])
-    batch.pdf("b.pdf", ["two"])
-    batch.run()
-    old = {"a.pdf": f"{batch.docs.name}/a.pdf", "b.pdf": f"x/../../{batch.docs.name}/b.pdf"}
-    with closing(sqlite3.connect(batch.database)) as db, db:
-        for name, path in old.items():
-            db.execute("UPDATE files SET path = ? WHERE path = ?", (path, str(batch.docs / name)))
-        # By two names since.
-        db.execute(
-            "INSERT INTO files (path, document_id, status, first_run_id, last_run_id)"
-            " SELECT ?, document_id, 'ok', 1, 1 FROM files WHERE path = ?", (str(batch.docs / "b.pdf"), old["b.pdf"]),
-        )  # fmt: skip
-        db.execute(
-            "INSERT INTO files (path, document_id, status, first_run_id, last_run_id)"
-            " SELECT 'elsewhere/c.pdf', document_id, 'ok', 1, 1 FROM files WHERE path = ?", (old["b.pdf"],),
-        )  # fmt: skip
-    monkeypatch.chdir(batch.docs.parent)
-    run_quietly(_named(batch.config, batch.docs.name))
-    assert [path for path, _ in _files(batch.database)] == [
-        str(batch.docs / "a.pdf"),
-        str(batch.docs / "b.pdf"),
-        "elsewhere/c.pdf",
-    ]
-
-
-@pytest.mark.slow
 def test_export_finds_files_by_the_end_of_their_path(
     batch: Batch, capsys: pytest.CaptureFixture[str]
 ) -> None:
