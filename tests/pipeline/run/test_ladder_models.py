@@ -16,12 +16,11 @@ from pipeline.config import sources
 from pipeline.config.schema import Config
 from pipeline.config.sources import load
 from pipeline.device import open_models
-from pipeline.device import room as room_of
 from pipeline.device.startup.loading import load_model
 from pipeline.device.threads.page_reader import PageReader
 from pipeline.errors import ConfigError
 from pipeline.reports.progress import Silent
-from pipeline.run import runner
+from pipeline.run import deferred_models, runner
 from pipeline.stop import Stop
 from storage.database import open_for_reading
 from storage.queries.statistics import status
@@ -223,7 +222,7 @@ def test_auto_goes_by_the_memory_that_is_free(
 ) -> None:  # fmt: skip
     noise(docs, "a.png", 1)
     asked = ladder(config, {"name": "large", "model": str(other), "below": 1.0}, below=0.0, memory="auto")
-    monkeypatch.setattr(room_of, "available_bytes", lambda: 1 << (40 if room else 20))
+    monkeypatch.setattr(deferred_models, "available_bytes", lambda: 1 << (40 if room else 20))
     assert run_quietly(asked).sent_up == {str(other): 1}
     assert alive == expected
 
