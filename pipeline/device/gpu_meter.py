@@ -53,12 +53,12 @@ class GpuMark:
 class GpuMeter:
     """Measures a GPU's use from entering the block to its end; without NVML or a CUDA device there is no reading.
 
-    It never raises into the block. device: torch's name of the GPU, or the driver's ("GPU-..."), which needs no torch;
-    None for torch's current one. nvml: pynvml or a stand-in for it. mark: the counts so far, for reading().
+    It never raises into the block. name: the driver's of the GPU ("GPU-..."), None for a CPU. nvml: pynvml or a
+    stand-in for it. mark: the counts so far, for reading().
     """
 
-    def __init__(self, device: Any = None, *, nvml: Any = None, period_s: float = _PERIOD_S) -> None:
-        self._device = device
+    def __init__(self, name: str | None, *, nvml: Any = None, period_s: float = _PERIOD_S) -> None:
+        self._name = name
         self._nvml = nvml
         self._period_s = period_s
         self._handle: Any = None
@@ -69,13 +69,14 @@ class GpuMeter:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> "GpuMeter":
+        if self._name is None:
+            return self
         try:
             self._nvml = self._nvml or _nvml()
             self._nvml.nvmlInit()
-            self._handle = _handle(self._nvml, self._device)
+            self._handle = self._nvml.nvmlDeviceGetHandleByUUID(self._name)
             self._looked_at = time.monotonic()
         except Exception as error:
-            self._handle = None
             LOGGER.debug("the GPU's use cannot be measured: %s", error)
             return self
         self._thread = threading.Thread(target=self._watch, name="gpu-meter", daemon=True)
@@ -155,20 +156,3 @@ def _nvml() -> Any:
     import pynvml  # type: ignore[import-not-found, import-untyped, unused-ignore]
 
     return pynvml
-
-
-def _handle(nvml: Any, device: Any) -> Any:
-    """Returns NVML's handle of a torch device. NVML numbers all GPUs of the machine, torch only the visible ones."""
-    if isinstance(device, str) and device.startswith("GPU-"):
-        return nvml.nvmlDeviceGetHandleByUUID(device)
-    import torch
-
-    chosen = torch.device("cuda" if device is None else device)
-    if chosen.type != "cuda" or not torch.cuda.is_available():
-        raise LookupError(f"{chosen} is not a GPU of this machine")
-    properties: Any = torch.cuda.get_device_properties(chosen)
-    try:
-        return nvml.nvmlDeviceGetHandleByUUID(f"GPU-{properties.uuid}")
-    except (AttributeError, nvml.NVMLError):
-        place = f"{properties.pci_domain_id:08X}:{properties.pci_bus_id:02X}:{properties.pci_device_id:02X}.0"
-        return nvml.nvmlDeviceGetHandleByPciBusId(place)

@@ -125,7 +125,7 @@ class LineDevice:
                 elif isinstance(message, dict):
                     self.stats = message
                 elif isinstance(message, Served):
-                    meter = closing.enter_context(GpuMeter(message.gpu)) if message.gpu else None
+                    meter = closing.enter_context(GpuMeter(message.gpu))
                     if self._serves(message):
                         self.served = message
                         with suppress(OSError):  # where all is closed meanwhile

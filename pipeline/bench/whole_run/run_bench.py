@@ -96,7 +96,9 @@ def _run(
         moments = [started]
 
         def loaded(made: "PageModel") -> None:
-            track.gpu = measuring.enter_context(GpuMeter(made.device))
+            from pipeline.device.threads.streams import gpu_name
+
+            track.gpu = measuring.enter_context(GpuMeter(gpu_name(made.device)))
             moments.append(track.moment())
 
         def loaded_there(on: LoadedOn) -> None:

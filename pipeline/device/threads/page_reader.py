@@ -203,7 +203,7 @@ class PageReader:
         with one_at_a_time():
             from pipeline.device.gpu_meter import GpuMeter
             from pipeline.device.startup.loading import open_encoder, threads_each
-            from pipeline.device.threads.streams import quick_turns, share_cpus
+            from pipeline.device.threads.streams import gpu_name, quick_turns, share_cpus
 
         watch = Stopwatch()
         with watch.measure(), before_any_page():
@@ -218,7 +218,7 @@ class PageReader:
             device = loaded.device
             self.device = device.type
             share_cpus(device, self._config.threads or threads_each())
-            with GpuMeter(device) as gpu, quick_turns(device):
+            with GpuMeter(gpu_name(device)) as gpu, quick_turns(device):
                 self._read_all(loaded, encoder)
             self.gpu = gpu.reading()
         finally:

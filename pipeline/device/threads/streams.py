@@ -35,12 +35,11 @@ def try_device(device: torch.device) -> None:
 
 
 def gpu_name(device: torch.device) -> str | None:
-    """Returns the driver's name of a GPU, "GPU-..."; None for a CPU, or where PyTorch does not know it."""
+    """Returns the driver's name of a GPU, "GPU-...", as NVML numbers also those that torch does not see; else None."""
     if device.type != "cuda":
         return None
     properties: Any = torch.cuda.get_device_properties(device)
-    uuid = getattr(properties, "uuid", None)
-    return None if uuid is None else f"GPU-{uuid}"
+    return f"GPU-{properties.uuid}"
 
 
 def share_cpus(device: torch.device, num_threads: int) -> None:
