@@ -12,8 +12,7 @@ from ocr.families.family import Family
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.versions import MODEL_TYPE as MINICPM
 from ocr.families.minicpm.video_slicing import video_slicing
-from ocr.families.qwen_vl.qwen_resizing import QwenResizing, read_resizing
-from ocr.families.qwen_vl.qwen_videos import QwenVideos
+from ocr.families.qwen_vl.qwen_resizing import QwenResizing, QwenVideos, read_resizing
 from ocr.families.unlimited_ocr.unlimited_views import read_views, without_tiles
 from ocr.families.view_makers import WholePage
 from ocr.model_files.fingerprint import weights_sha256

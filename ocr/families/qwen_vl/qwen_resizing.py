@@ -1,7 +1,7 @@
 """Resizes images and frames as Qwen-VL's processors do: sides in whole tokens, pixels within limits. Torch-free.
 
 Source: transformers, image_processing_pil_qwen2_vl.py, video_processing_qwen2_vl.py and video_processing_qwen3_vl.py,
-whose smart_resize these are.
+whose smart_resize these are; Qwen2.5-VL's vision_process.py (qwen-vl-utils), which takes an even number of frames.
 Images equal the processor without torchvision bit for bit. Frames have the sizes of the published video
 processors, which resize with torchvision; here Pillow does, as for images. Pixels stay uint8: the encoder normalises.
 """
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from encoders.video_timing import DEFAULT_RATE, TimedViews, VideoTiming
 from encoders.views import PageViews, UInt8Array
 from ocr.errors import CheckpointError
 from ocr.imaging.planes import is_grey, planes_of, resized
@@ -108,37 +109,71 @@ class QwenResizing:
         """Returns the views of an image [H, W, 3] uint8 RGB. Raises ImageShapeError."""
         size = self.image_size(pixels.shape[0], pixels.shape[1])
         none = np.zeros((0, 3, 0, 0), np.uint8)
-        return PageViews(global_view=self._resized(pixels, size), local_views=none, grid=(1, 1))
-
-    def video_views(self, frames: UInt8Array) -> PageViews:
-        """Returns the views of a video's frames [T, H, W, 3] uint8 RGB. Raises ImageShapeError.
-
-        The encoder repeats the last frame where their number is odd.
-        """
-        size = self.video_size(*frames.shape[:3])
-        views = np.stack([self._resized(frame, size) for frame in frames])
-        return PageViews(global_view=np.zeros((3, 0, 0), np.uint8), local_views=views, grid=(1, 1))
+        return PageViews(global_view=self.resized(pixels, size), local_views=none, grid=(1, 1))
 
     def image_size(self, height: int, width: int) -> Size:
         """Returns the (height, width) that an image is resized to. Raises ImageShapeError."""
         return smart_resize(height, width, self.patch_px * self.merge, self.image)
 
-    def video_size(self, num_frames: int, height: int, width: int) -> Size:
+    def resized(self, image: UInt8Array, size: Size) -> UInt8Array:
+        """Returns [3, h, w] of an image [H, W, 3]."""
+        planes = resized(planes_of(image[..., 0] if is_grey(image) else image), size[1], size[0], self.kind)
+        return planes if len(planes) == 3 else np.repeat(planes, 3, axis=0)
+
+
+def sampled(
+    total: int, rate: float = DEFAULT_RATE, *, least: int = 4, most: int = 768, multiple: int = 1
+) -> VideoTiming:
+    """Returns the frames that Qwen3-VL samples: evenly, two a second, within limits. All if there are few.
+
+    multiple: their number is rounded down to one of this, as for Qwen2.5-VL, but for a video of fewer.
+    """
+    wanted = min(max(int(total / rate * 2), least), most, total)
+    wanted = max(wanted // multiple * multiple, min(multiple, total))
+    indices = np.linspace(0, total - 1, wanted).round().astype(int)
+    return VideoTiming(rate=rate, total=total, indices=tuple(indices.tolist()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QwenVideos:
+    """Makes a video's views: at most most_frames, as the published processors have it, of one size."""
+
+    resizing: QwenResizing
+    most_frames: int = 768
+
+    @property
+    def most_px(self) -> int:
+        """The most pixels of all its frames together; a frame has a token's at least."""
+        video = self.resizing.video
+        least = self.most_frames * (self.resizing.patch_px * self.resizing.merge) ** 2
+        return max(least, video.most if self.resizing.whole_videos else self.most_frames * video.most)
+
+    def shown(self, num_frames: int, rate: float) -> tuple[int, ...]:
+        """Returns the frames that it shows of a video: two a second."""
+        multiple = 1 if self.resizing.whole_videos else self.resizing.temporal
+        return sampled(num_frames, rate, most=self.most_frames, multiple=multiple).indices
+
+    def frame_size(self, num_frames: int, height: int, width: int) -> Size:
         """Returns the (height, width) that frames are resized to. Raises ImageShapeError.
 
         A single frame counts as two, as it fills a patch; the published processor refuses it.
         """
-        token_px = self.patch_px * self.merge
-        if not self.whole_videos:
-            return smart_resize(height, width, token_px, self.video)
-        return smart_resize_video(
-            max(num_frames, self.temporal), height, width, token_px, self.temporal, self.video
-        )
+        its = self.resizing
+        token_px, temporal = its.patch_px * its.merge, its.temporal
+        if not its.whole_videos:
+            return smart_resize(height, width, token_px, its.video)
+        return smart_resize_video(max(num_frames, temporal), height, width, token_px, temporal, its.video)
 
-    def _resized(self, image: UInt8Array, size: Size) -> UInt8Array:
-        """Returns [3, h, w] of an image [H, W, 3]."""
-        planes = resized(planes_of(image[..., 0] if is_grey(image) else image), size[1], size[0], self.kind)
-        return planes if len(planes) == 3 else np.repeat(planes, 3, axis=0)
+    def __call__(self, frames: UInt8Array, timing: VideoTiming | None = None, /) -> TimedViews:
+        """Returns the views of frames [T, H, W, 3] uint8 RGB. Raises ImageShapeError.
+
+        The encoder repeats the last frame where their number is odd.
+        """
+        size = self.frame_size(*frames.shape[:3])
+        views = np.stack([self.resizing.resized(frame, size) for frame in frames])
+        return TimedViews(
+            global_view=np.zeros((3, 0, 0), np.uint8), local_views=views, grid=(1, 1), timing=timing
+        )
 
 
 def read_resizing(directory: Path, model_type: str) -> QwenResizing:

@@ -32,8 +32,7 @@ from ocr.families.minicpm.minicpm_model import MiniCpmConfig
 from ocr.families.minicpm.slicing import SlicingRule
 from ocr.families.minicpm.video_slicing import video_slicing
 from ocr.families.qwen_vl.qwen_reference import features
-from ocr.families.qwen_vl.qwen_resizing import resizing_of
-from ocr.families.qwen_vl.qwen_videos import QwenVideos
+from ocr.families.qwen_vl.qwen_resizing import QwenVideos, resizing_of
 from ocr.families.registry import family_of
 from ocr.families.unlimited_ocr.unlimited_views import UnlimitedViews
 from ocr.families.view_makers import VideoMaker, ViewMaker

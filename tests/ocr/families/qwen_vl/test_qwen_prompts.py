@@ -21,7 +21,7 @@ from ocr.families.qwen_vl.qwen_reader import (
     chat_text,
     vision_prompt,
 )
-from ocr.families.qwen_vl.qwen_videos import sampled
+from ocr.families.qwen_vl.qwen_resizing import sampled
 from ocr.model.prompt import PromptError
 from tests.ocr.families.qwen_vl.tiny_models import tiny_tokenizer, token_id
 

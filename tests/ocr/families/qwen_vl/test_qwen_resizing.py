@@ -20,7 +20,13 @@ from transformers.models.qwen3_vl.video_processing_qwen3_vl import smart_resize 
 from encoders.native.patch_vision import normalised
 from encoders.views import UInt8Array
 from ocr.errors import CheckpointError
-from ocr.families.qwen_vl.qwen_resizing import ImageShapeError, QwenResizing, read_resizing, resizing_of
+from ocr.families.qwen_vl.qwen_resizing import (
+    ImageShapeError,
+    QwenResizing,
+    QwenVideos,
+    read_resizing,
+    resizing_of,
+)
 
 # As published with Qwen/Qwen3-VL-8B-Instruct and Qwen/Qwen2.5-VL-7B-Instruct, but for the limits of the first, which
 # are a 64th, so that random sizes meet both of them.
@@ -86,20 +92,21 @@ def test_images_equal_transformers_to_the_bit(model_type: str, config: dict[str,
 
 
 def test_sizes_of_videos_equal_transformers() -> None:
-    qwen3, qwen2_5 = resizing_of("qwen3_vl", QWEN3_IMAGE, QWEN3_VIDEO), resizing_of("qwen2_5_vl", SMALL)
+    qwen3 = QwenVideos(resizing=resizing_of("qwen3_vl", QWEN3_IMAGE, QWEN3_VIDEO))
+    qwen2_5 = QwenVideos(resizing=resizing_of("qwen2_5_vl", SMALL))
     for num_frames in (2, 3, 5, 8, 30):
         for height, width in sizes(num_frames, 30):
             expected = qwen3_size(num_frames, height, width, 2, 32, min_pixels=4096, max_pixels=393216)
-            assert qwen3.video_size(num_frames, height, width) == expected
+            assert qwen3.frame_size(num_frames, height, width) == expected
             expected = qwen2_size(height, width, 28, 3136, 100352)
-            assert qwen2_5.video_size(num_frames, height, width) == expected
-    assert qwen3.video_size(1, 100, 200) == qwen3.video_size(2, 100, 200), "one frame fills a patch"
+            assert qwen2_5.frame_size(num_frames, height, width) == expected
+    assert qwen3.frame_size(1, 100, 200) == qwen3.frame_size(2, 100, 200), "one frame fills a patch"
 
 
 def test_frames_are_resized_one_by_one() -> None:
     resizing = resizing_of("qwen3_vl", QWEN3_IMAGE, QWEN3_VIDEO)
     frames = np.stack([picture(90, 150), picture(90, 150)[::-1], picture(90, 150, grey=True)])
-    views = resizing.video_views(frames)
+    views = QwenVideos(resizing=resizing)(frames)
     assert views.global_view.shape == (3, 0, 0)
     assert views.local_views.shape == (3, 3, 96, 160)
     for frame, view in zip(frames, views.local_views, strict=True):
@@ -126,7 +133,7 @@ def test_it_goes_to_other_processes() -> None:
     again = pickle.loads(pickle.dumps(resizing))
     assert again == resizing
     assert np.array_equal(again(picture(50, 60)).global_view, resizing(picture(50, 60)).global_view)
-    imports = "import sys, ocr.families.qwen_vl.qwen_resizing, ocr.families.qwen_vl.qwen_videos"
+    imports = "import sys, ocr.families.qwen_vl.qwen_resizing"
     command = [sys.executable, "-c", f"{imports}; print('torch' in sys.modules)"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
 

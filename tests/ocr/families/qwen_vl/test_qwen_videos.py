@@ -6,7 +6,7 @@ from transformers.models.qwen3_vl.video_processing_qwen3_vl import Qwen3VLVideoP
 from transformers.video_utils import VideoMetadata
 
 from encoders.video_timing import VideoTiming
-from ocr.families.qwen_vl.qwen_videos import sampled
+from ocr.families.qwen_vl.qwen_resizing import sampled
 
 
 @pytest.mark.parametrize("rate", [24.0, 29.97, 2.0, 0.5])

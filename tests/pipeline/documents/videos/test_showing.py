@@ -6,8 +6,7 @@ import pytest
 
 from encoders.views import UInt8Array
 from ocr.families.minicpm.video_slicing import video_slicing
-from ocr.families.qwen_vl.qwen_resizing import resizing_of
-from ocr.families.qwen_vl.qwen_videos import QwenVideos
+from ocr.families.qwen_vl.qwen_resizing import QwenVideos, resizing_of
 from pipeline.documents.failures import PageRenderError
 from pipeline.documents.images import evenly
 from pipeline.documents.videos import showing
