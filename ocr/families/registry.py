@@ -53,7 +53,7 @@ FAMILIES = (
     DEEPSEEK,
     Family(
         name="MiniCPM-V 2.5 to 4.5",
-        module="ocr.families.minicpm.minicpm_reader",
+        module="ocr.families.minicpm.minicpm_model",
         knows=_of_types(MINICPM),
         view_maker=lambda directory: SlicingRule.from_json(_config(directory)),
         video_maker=lambda directory: video_slicing(_config(directory)),

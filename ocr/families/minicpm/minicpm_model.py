@@ -1,11 +1,11 @@
-"""MiniCPM-V: vision transformer, resampler and language model, under their published names, and how they are loaded.
+"""MiniCPM-V: vision transformer, resampler and language model, under their published names, how they load and read.
 
 From config.json and safetensors; nothing in the files is executed.
 Source: openbmb/MiniCPM-Llama3-V-2_5, MiniCPM-V-2_6, MiniCPM-V-4 and MiniCPM-V-4_5 (modeling_minicpmv.py).
 Shapes: L tokens of a prompt, T vision tokens, D width.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,17 @@ from transformers.models.idefics2.configuration_idefics2 import Idefics2VisionCo
 
 from encoders.minicpm.resampler import HEAD_WIDTH, Resampler, ResamplerConfig
 from encoders.minicpm.siglip import SiglipVit
-from encoders.minicpm.slices_encoder import SlicesEncoder, VisionConfig
+from encoders.minicpm.slices_encoder import Placeholders, SlicesEncoder, VisionConfig
 from ocr.checkpoints.model_weights import Slot, fill
+from ocr.decoding.requests import PageRequest
 from ocr.errors import CheckpointError
-from ocr.families.minicpm.prompts import PagePrompt
+from ocr.families.family import Loading
+from ocr.families.generation.generate_engine import PromptedPage, TransformersReader, padded
+from ocr.families.minicpm.prompts import PagePrompt, page_prompt, stop_ids
 from ocr.families.minicpm.versions import Version, section, version_of, whole_number
-from ocr.model_files.locate import read_json, weight_files
+from ocr.imaging.tiling import Mode
+from ocr.model_files.locate import read_json, read_tokenizer, weight_files
+from ocr.types import OutputFormat
 
 _LANGUAGE: dict[Version, tuple[Any, Any]] = {
     "2.5": (LlamaConfig, LlamaForCausalLM),
@@ -40,6 +45,8 @@ _LANGUAGE: dict[Version, tuple[Any, Any]] = {
     "4.0": (LlamaConfig, LlamaForCausalLM),
     "4.5": (Qwen3Config, Qwen3ForCausalLM),
 }
+# The publisher gives none for pages; docling's for general models.
+PROMPT = "Convert this page to markdown. Do not miss any text and only output the bare markdown!"
 # In older files beside the language model's fields; transformers gathers them in rope_parameters.
 _ROPE_KEYS = ("rope_theta", "rope_scaling")
 # The vision transformer's sizes where vision_config has none.
@@ -173,3 +180,53 @@ def load_minicpm(
     model.llm.model.rotary_emb = type(rotary)(model.config.language).to(device)
     model.resampler.to(device)
     return model
+
+
+def load(asked: Loading) -> "MiniCpmReader":
+    """Returns the model. Raises: CheckpointError."""
+    whole = load_minicpm(
+        asked.directory,
+        device=torch.device(asked.device),
+        dtype=getattr(torch, asked.dtype),
+        encoder_dtype=getattr(torch, asked.encoder_dtype),
+    )
+    tokenizer = read_tokenizer(asked.directory / "tokenizer.json")
+    ends = stop_ids(tokenizer, whole.config.version)
+    return MiniCpmReader(
+        name=asked.name,
+        model=whole.llm,
+        whole=whole,
+        tokenizer=tokenizer,
+        prompt=asked.prompt or PROMPT,
+        output_format=OutputFormat(name="markdown"),  # what PROMPT asks for
+        eos_ids=frozenset(ends),
+        pad_id=min(ends),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MiniCpmReader(TransformersReader):
+    """whole: the model with its vision parts."""
+
+    whole: MiniCpmModel
+
+    def vision_encoder(self, mode: Mode) -> SlicesEncoder:
+        return self.whole.vision_encoder()
+
+    def prompted(self, request: PageRequest) -> PromptedPage:
+        """Returns a page with its PagePrompt. Raises: PromptError."""
+        notes = [item.note for item in request.items if isinstance(item.note, Placeholders)]
+        assert len(notes) == len(request.items), "pages of this model were encoded by it"
+        question = request.prompt or self.prompt
+        prompt = page_prompt(self.tokenizer, self.whole.config.version, question, *notes)
+        return PromptedPage(request=request, prompt=prompt, num_tokens=len(prompt.ids))
+
+    def inputs(self, pages: Sequence[PromptedPage]) -> dict[str, Tensor]:
+        seen = [torch.cat([item.tokens_TD for item in page.request.items]) for page in pages]
+        rows = [
+            self.whole.inputs_embeds(page.prompt, tokens) for page, tokens in zip(pages, seen, strict=True)
+        ]
+        return {
+            "inputs_embeds": padded(rows),
+            "attention_mask": padded([torch.ones_like(row[:, 0], dtype=torch.int64) for row in rows]),
+        }

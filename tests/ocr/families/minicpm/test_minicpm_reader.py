@@ -11,7 +11,7 @@ from PIL import Image
 
 from ocr.decoding.requests import PageRequest
 from ocr.decoding.sequence.page_reading import DecodeSettings
-from ocr.families.minicpm.minicpm_reader import PROMPT
+from ocr.families.minicpm.minicpm_model import PROMPT
 from ocr.families.registry import family_of
 from tests.ocr.families.minicpm.plain_prompts import plain_prompt_of_several
 from tests.ocr.families.minicpm.plain_slicing import cut
