@@ -38,7 +38,7 @@ BUDGETS = {
     "pipeline/cli": 1_470, "pipeline/cluster": 1_630, "pipeline/config": 1_200, "pipeline/device": 2_790,
     "pipeline/doctor": 950, "pipeline/documents": 3_420, "pipeline/export": 480, "pipeline/finetune": 410,
     "pipeline/html_report": 330, "pipeline/ingest": 2_790, "pipeline/outcome": 220, "pipeline/plugins": 320,
-    "pipeline/readers": 410, "pipeline/reports": 1_100, "pipeline/rereading": 420, "pipeline/run": 1_680,
+    "pipeline/readers": 410, "pipeline/reports": 1_100, "pipeline/rereading": 420, "pipeline/run": 1_730,
     "pipeline/stages": 850, "pipeline/text_layer": 3_091, "pipeline/viewer": 810, "storage": 940,
     "storage/datasette": 30, "storage/export": 2_890, "storage/queries": 930, "storage/records": 870,
     "storage/recovery": 320, "storage/strings": 260, "storage/upkeep": 430,
