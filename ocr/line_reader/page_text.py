@@ -36,7 +36,7 @@ _Filled = tuple[str, str, list[Word], Table]  # a table's text, its markdown, it
 
 _BREAK_GAP = 1.75  # in type sizes: a blank line in the truth that the page model learned from
 _ONE_COLUMN = 0.1  # of the narrower line: lines that share less are of two columns
-_OTHER = 1.08  # how much larger type of another block is that nothing else parts from the one above
+_NEW, _HEAD = 1.08, 1.15  # how much larger type is of another block, and of another heading right below one
 # What the network calls lines that are no running text, and what a block of them is called.
 _LABELS = {
     "title": "title", "heading 1": "sub_title", "heading 2": "sub_title", "heading 3": "sub_title",
@@ -351,15 +351,15 @@ def _rows(
 ) -> list[Row]:
     """Returns the rows of the page in reading order. Those without a gap or a jump between have one block's number."""
     rows: list[Row] = []
-    block = 0
-    number_of = {id(read): number for number, read in enumerate(reads)}
+    block, number_of = 0, {id(read): number for number, read in enumerate(reads)}
     units = in_reading_order(reads, size_px, level=[read.line for read in level], rules=rules)
     for at, unit in enumerate(units):
         label, table = _LABELS.get(unit.role, "text"), at if unit.role == ROLES[TABULAR[0]] else -1
         for own, places in zip(unit.rows, unit.cells, strict=True):
             numbers = [number_of[id(read)] for read in own]
             line = _line(own, block)
-            if rows and _is_apart(rows[-1].line, line, is_other=own is unit.rows[0]):
+            alike = _NEW if own is unit.rows[0] else _HEAD if label in _LEVELS else inf
+            if rows and _is_apart(rows[-1].line, line, alike):
                 block += 1
                 line = replace(line, block=block)
             flat = [level[number] for number in numbers]
@@ -394,13 +394,13 @@ def _parts_of(
     return parts or ((float(cell.line.left), float(cell.line.right)),)
 
 
-def _is_apart(above: Line, below: Line, *, is_other: bool) -> bool:
-    """Returns whether a block ends between lines. is_other: the network says so: it does if their sizes differ, too."""
+def _is_apart(above: Line, below: Line, alike: float) -> bool:
+    """Returns whether a block ends between lines. alike: how many times as large as the other one's type may be."""
     shared = min(above.x1, below.x1) - max(above.x0, below.x0)
     narrower = min(above.x1 - above.x0, below.x1 - below.x0)
     small, large = sorted((above.size, below.size))
-    is_close = 0 < below.base - above.base < _BREAK_GAP * large
-    return shared < _ONE_COLUMN * narrower or not is_close or (is_other and large > _OTHER * small)
+    drop = below.base - above.base
+    return shared < _ONE_COLUMN * narrower or not 0 < drop < _BREAK_GAP * large or large > alike * small
 
 
 def _block(rows: Sequence[Row], label: str) -> Block:

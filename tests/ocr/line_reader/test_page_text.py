@@ -69,6 +69,23 @@ def test_a_line_a_little_larger_than_those_below_it_is_a_block_of_its_own(
         assert len(page.blocks) == count
 
 
+def test_headings_of_other_sizes_below_each_other_are_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the name of a chapter and that of its first section, which the network takes for one."""
+
+    def units(reads: Sequence[ReadLine], *_: object, **__: object) -> list[Unit]:
+        return [Unit("heading 1", [[read] for read in reads], [[(-1, -1)] for _ in reads])]
+
+    monkeypatch.setattr("ocr.line_reader.page_text.in_reading_order", units)
+    for size, count in ((42.0, 2), (49.0, 1)):
+        page = page_text(
+            [
+                read("Chapter 1. Introduction", 50, 650, 100, size=52.0),
+                read("1.1. Purpose", 50, 350, 160, size=size),
+            ]
+        )
+        assert [block.label for block in page.blocks] == ["sub_title"] * count
+
+
 def test_a_table_is_one_block_with_a_line_a_row() -> None:
     cells = [read(f"{x}.{y}", 60 + 250 * x, 140 + 250 * x, 100 + 30 * y) for x in range(3) for y in range(4)]
     page = page_text(cells)
