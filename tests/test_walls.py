@@ -31,7 +31,7 @@ FORBIDDEN = {
 BUDGETS = {
     "encoders": 429, "encoders/attention": 663, "encoders/deepseek": 620, "encoders/deepseek2": 101,
     "encoders/graphs": 2_684, "encoders/minicpm": 668, "encoders/native": 986, "encoders/pointwise": 327,
-    "ocr": 210, "ocr/checkpoints": 302, "ocr/decoding": 3_506, "ocr/families": 2_888, "ocr/imaging": 680,
+    "ocr": 210, "ocr/checkpoints": 302, "ocr/decoding": 3_458, "ocr/families": 2_884, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_900, "ocr/model": 291,
     "ocr/model_files": 296, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_600,
     "ocr/transcript": 2_050, "pipeline": 1_040, "pipeline/api": 450, "pipeline/bench": 2_590,

@@ -38,12 +38,10 @@ class PageRequest:
 class PageRead:
     """One page that was read, and what it took.
 
-    index: the position of its request, from 0. num_steps: the forward passes that it took part in after its prefill.
-    prefill_s, generate_s: its share of the wall seconds.
+    index: the position of its request, from 0. prefill_s, generate_s: its share of the wall seconds.
     """
 
     index: int
     transcript: Transcript
-    num_steps: int
     prefill_s: float
     generate_s: float

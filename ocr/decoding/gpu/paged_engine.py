@@ -18,7 +18,7 @@ from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import upload
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.schedule.clock import ShareClock
-from ocr.decoding.gpu.schedule.entries import EngineSettings, EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.entries import EngineSettings, Entry, Page, Record
 from ocr.decoding.gpu.schedule.in_flight import Control, InFlight
 from ocr.decoding.gpu.schedule.scheduler import Arrivals, Scheduler, rows_of
 from ocr.decoding.requests import PageRead
@@ -40,7 +40,6 @@ class PagedEngine:
 
     def __init__(self, loaded: Loaded, settings: EngineSettings | None = None) -> None:
         self.settings = settings or EngineSettings()
-        self.stats = EngineStats()
         self.slots = self.settings.slots
         self._loaded = loaded
         self._language = loaded.model.language_model
@@ -64,7 +63,7 @@ class PagedEngine:
         self._arrivals = Arrivals(iter(()))
         self._finished: deque[PageRead] = deque()
         self._clock = ShareClock()
-        self._control = Control(loaded.eos_id, self.stats, self._end)
+        self._control = Control(loaded.eos_id, self._end)
         with self._on_device():
             self._build()
 
@@ -157,15 +156,14 @@ class PagedEngine:
             return False
         pending = steps.step(scheduler.top)
         scheduler.stepped()
-        self.stats.steps += 1
-        self.stats.rows += len(pages)
+        self._in_flight.launched += 1
         self._in_flight.add(
             Record(
                 pending=pending,
                 rows=scheduler.rows,
                 pages=pages,
                 generations=[page.generation for page in pages],
-                step=self.stats.steps,
+                step=self._in_flight.launched,
             )
         )
         return True
@@ -177,7 +175,7 @@ class PagedEngine:
         if not idle and scheduler.num_free < enough:
             return
         for page in arrivals.pull(scheduler.num_free):
-            self._finished.append(self._read(page, num_steps=0))
+            self._finished.append(self._read(page))
         if idle:
             self._clock.resume()  # the time that the source took counts for no page
         elif not arrivals.are_enough(enough):
@@ -207,8 +205,6 @@ class PagedEngine:
         self._in_flight.add(
             Record(pending=done.pending, entries=entries, logits_NV=done.logits_NV, seconds=done.seconds)
         )
-        self.stats.prefills += 1
-        self.stats.prefilled += len(pages)
 
     def _prompt(self, page: Page) -> Tensor:
         """Returns the page's prompt, [L, D], followed by the tokens already written if the page was preempted."""
@@ -221,14 +217,12 @@ class PagedEngine:
     def _end(self, page: Page) -> None:
         self._scheduler.free(page)
         self._left(page)
-        # The first token is the prefill's.
-        self._finished.append(self._read(page, num_steps=page.num_steps - 1))
+        self._finished.append(self._read(page))
 
-    def _read(self, page: Page, num_steps: int) -> PageRead:
+    def _read(self, page: Page) -> PageRead:
         return PageRead(
             index=page.index,
             transcript=page.reading.transcript(self._loaded.tokenizer),
-            num_steps=num_steps,
             prefill_s=page.prefill_s,
             generate_s=page.generate_s,
         )
@@ -250,7 +244,6 @@ class PagedEngine:
 
     def _preempted(self, page: Page) -> None:
         """Queues a page that was preempted for want of blocks; pages preempted first go on last."""
-        self.stats.preemptions += 1
         self._left(page)
         self._arrivals.waiting.appendleft(page)
 
@@ -291,14 +284,13 @@ class PagedEngine:
             pool = None  # type: ignore[assignment]
             self._halve()
         self._scheduler = Scheduler(self._steps, self._preempted)
-        self._in_flight = InFlight(self._steps, self._control, self.stats, self._prefilled)
+        self._in_flight = InFlight(self._steps, self._control, self._prefilled)
 
     def _shrink(self) -> None:
         """Rebuilds everything at half the size after memory ran out.
 
         Pages go on from the last token the host has seen.
         """
-        self.stats.shrinks += 1
         for page in reversed(self._scheduler.pages):
             self._scheduler.free(page)
             self._left(page)

@@ -181,7 +181,7 @@ class GenerateEngine:
         }
         for index, page in pages.items():
             if page.budget <= 0:
-                yield self._done(index, page, num_steps=0, prefill_s=0.0, generate_s=0.0)
+                yield self._done(index, page, prefill_s=0.0, generate_s=0.0)
         readable = [index for index, page in pages.items() if page.budget > 0]
         if not readable:
             return
@@ -203,18 +203,14 @@ class GenerateEngine:
             yield self._done(
                 index,
                 pages[index],
-                num_steps=max(0, steps - 1),  # the first token came with the prompt
                 prefill_s=(first_s - controls.started_s) / len(readable),
                 generate_s=(ended_s - first_s) * steps / total_steps,
             )
 
-    def _done(
-        self, index: int, page: PageReading, *, num_steps: int, prefill_s: float, generate_s: float
-    ) -> PageRead:
+    def _done(self, index: int, page: PageReading, *, prefill_s: float, generate_s: float) -> PageRead:
         return PageRead(
             index=index,
             transcript=page.transcript(self._model.tokenizer),
-            num_steps=num_steps,
             prefill_s=prefill_s,
             generate_s=generate_s,
         )

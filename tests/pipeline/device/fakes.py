@@ -150,4 +150,4 @@ class FakeReader:
             raise error
         for index, _ in pages:
             transcript = Transcript(raw=TEXT, token_ids=(5, 6, 7), finish="eos", logprobs=(-0.1,) * 3)
-            yield PageRead(index=index, transcript=transcript, num_steps=2, prefill_s=0.25, generate_s=0.5)
+            yield PageRead(index=index, transcript=transcript, prefill_s=0.25, generate_s=0.5)

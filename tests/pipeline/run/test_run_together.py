@@ -67,7 +67,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, written: Answer) -> list[tuple[int,
             raw = written(request)
             ids = tuple(tokenizer.encode(raw, add_special_tokens=False).ids)
             found = Transcript(raw=raw, token_ids=ids, finish="eos", logprobs=(-0.1,) * len(ids))
-            yield PageRead(index=index, transcript=found, num_steps=1, prefill_s=0.1, generate_s=0.1)
+            yield PageRead(index=index, transcript=found, prefill_s=0.1, generate_s=0.1)
 
     monkeypatch.setattr(GenerateEngine, "read", read)
     return asked

@@ -47,7 +47,7 @@ def test_confidence_reaches_page_and_blocks() -> None:
 
 def test_timings_are_the_engines_shares_and_the_time_that_passed() -> None:
     transcript = Transcript(raw="", token_ids=(), finish="eos", logprobs=())
-    read = PageRead(index=0, transcript=transcript, num_steps=2, prefill_s=0.25, generate_s=0.5)
+    read = PageRead(index=0, transcript=transcript, prefill_s=0.25, generate_s=0.5)
     assert decode_timings(read, 3.25, 4) == (
         StageTiming(stage="decode_prefill", share_s=0.25, wall_s=0.25, batch_size=4),
         StageTiming(stage="decode_generate", share_s=0.5, wall_s=3.0, batch_size=4),

@@ -38,29 +38,6 @@ class EngineSettings:
     graphs: bool | None = None
 
 
-@dataclass(slots=True)
-class EngineStats:
-    """Counters since the engine was made.
-
-    steps, rows: decode steps and the rows they ran with, padding not counted. tokens: given to pages. prefills,
-    prefilled: forward passes and their pages. rewinds: tokens chosen again. preemptions: pages preempted for want of
-    blocks, to be prefilled again. shrinks: how often memory ran out. host_s, wait_s: seconds of control on the host,
-    and of waiting for the device's results. prefill_s: seconds of the device in prefills.
-    """
-
-    steps: int = 0
-    rows: int = 0
-    tokens: int = 0
-    prefills: int = 0
-    prefilled: int = 0
-    rewinds: int = 0
-    preemptions: int = 0
-    shrinks: int = 0
-    host_s: float = 0.0
-    wait_s: float = 0.0
-    prefill_s: float = 0.0
-
-
 @dataclass(slots=True, kw_only=True, eq=False)
 class Page:
     """A sequence: a page being read, with its row and blocks.
@@ -78,7 +55,6 @@ class Page:
     reading: PageReading
     index: int = 0
     order: int = 0
-    num_steps: int = 0
     prefill_s: float = 0.0
     generate_s: float = 0.0
     entered: float | None = None

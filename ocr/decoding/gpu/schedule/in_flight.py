@@ -1,6 +1,5 @@
 """Holds the launches in flight on the device, and checks the tokens that they chose against each page's own limits."""
 
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +9,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from ocr.decoding.gpu.forward.steps import DeviceSteps
-from ocr.decoding.gpu.schedule.entries import EngineStats, Entry, Page, Record
+from ocr.decoding.gpu.schedule.entries import Entry, Page, Record
 from ocr.decoding.gpu.schedule.scheduler import rows_of
 
 Numbers = npt.NDArray[np.float32]
@@ -25,9 +24,8 @@ class Control:
     Page.calm says, or where the device chose the end. Other tokens, by far the most, are only appended.
     """
 
-    def __init__(self, eos_id: int, stats: EngineStats, finished: Callable[[Page], None]) -> None:
+    def __init__(self, eos_id: int, finished: Callable[[Page], None]) -> None:
         self._eos_id = eos_id
-        self._stats = stats
         self._finished = finished
 
     def look(self, record: Record, numbers: Numbers) -> list[Entry]:
@@ -46,14 +44,13 @@ class Control:
             if record.again:
                 self._give(entry.page, token, logprob)
                 continue
-            entry.page.num_steps += 1
             if (found := self._look_at_one(entry, token, logprob)) is not None:
                 refused.append(found)
         return refused
 
     def _look_at_step(self, record: Record, numbers: Numbers) -> list[Entry]:
         """Does look() for a step. With hundreds of pages this loop is most of the host's time."""
-        eos_id, refused, calm = self._eos_id, [], 0
+        eos_id, refused = self._eos_id, list[Entry]()
         assert record.rows is not None
         tokens, logprobs = _columns(numbers[record.rows])
         total = sum(logprobs)  # never of opposite infinities: a log probability is not above 0
@@ -63,18 +60,15 @@ class Control:
         ):
             if page.generation != generation:
                 continue
-            page.num_steps += 1
             fed = page.fed
             if len(fed) < page.calm and token != eos_id and not damaged:
                 fed.append(token)
                 page.reading.logprobs.append(logprob)
-                calm += 1
                 continue
             # Its token will be fed at the end of its text.
             entry = Entry(page, generation, source=int(record.rows[place]), position=page.num_tokens)
             if (found := self._look_at_one(entry, token, logprob)) is not None:
                 refused.append(found)
-        self._stats.tokens += calm
         return refused
 
     def _look_at_one(self, entry: Entry, token: int, logprob: float) -> Entry | None:
@@ -89,7 +83,6 @@ class Control:
         return None
 
     def _give(self, page: Page, token: int, logprob: float) -> None:
-        self._stats.tokens += 1
         if not page.reading.take(token, logprob, self._eos_id):
             self._finished(page)
 
@@ -97,21 +90,21 @@ class Control:
 class InFlight:
     """The launches whose results the host has not checked, oldest first.
 
-    prefilled: called with the pages of a prefill, before their first tokens are checked, and its seconds.
+    prefilled: called with the pages of a prefill, before their first tokens are checked, and its seconds. launched:
+    the steps so far.
     """
 
     def __init__(
         self,
         steps: DeviceSteps,
         control: Control,
-        stats: EngineStats,
         prefilled: Callable[[Sequence[Entry], float], None],
     ) -> None:
         self._steps = steps
         self._control = control
-        self._stats = stats
         self._prefilled = prefilled
         self._records: deque[Record] = deque()
+        self.launched = 0
 
     def add(self, record: Record) -> None:
         """Adds the newest launch."""
@@ -138,17 +131,11 @@ class InFlight:
             count = None if count is None else count - 1
 
     def _look_at(self, record: Record) -> None:
-        started = time.perf_counter()
         numbers = record.pending.numbers()
-        waited = time.perf_counter()
         if record.seconds is not None:
-            seconds = record.seconds()
-            self._stats.prefill_s += seconds
-            self._prefilled(record.entries, seconds)
+            self._prefilled(record.entries, record.seconds())
         if refused := self._control.look(record, numbers):
             self._choose_again(refused, *self._logits(record, refused))
-        self._stats.wait_s += waited - started
-        self._stats.host_s += time.perf_counter() - waited
 
     def _logits(self, record: Record, refused: list[Entry]) -> tuple[Tensor, list[int]]:
         """Returns the logits that the record's tokens were chosen from, and the rows of the refused ones."""
@@ -156,7 +143,7 @@ class InFlight:
         if record.logits_NV is not None:
             return record.logits_NV, sources
         assert record.step is not None
-        age = self._stats.steps - record.step
+        age = self.launched - record.step
         assert age <= 1, "only what the last two steps left is kept"
         return self._steps.previous if age else self._steps.current, sources
 
@@ -180,7 +167,6 @@ class InFlight:
                 again=True,
             )
         )
-        self._stats.rewinds += len(refused)
 
 
 def _columns(numbers: Numbers) -> tuple[list[int], list[float]]:

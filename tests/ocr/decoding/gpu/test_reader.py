@@ -86,7 +86,7 @@ def test_opening_tries_the_engine(reader: Reader, monkeypatch: pytest.MonkeyPatc
     assert (made[0].slots, made[0].max_tokens, made[0].kv_share) == (4, 128, 0.5)
     assert paged.ready()
     assert paged._engine is not None
-    assert paged._engine.stats.steps > 0
+    assert paged._engine._in_flight.launched > 0
 
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError("no such kernel")
@@ -124,7 +124,6 @@ def test_pages_come_out_as_they_finish(reader: Reader, monkeypatch: pytest.Monke
         if read.transcript.token_ids:
             assert read.prefill_s > 0
             assert read.generate_s > 0
-            assert read.num_steps == len(read.transcript.token_ids) - 1
     shared = sum(read.prefill_s + read.generate_s for read in reads)
     assert 0.7 * wall_s < shared < wall_s
 

@@ -409,7 +409,7 @@ class Answers:
                 raise DecodeError("logits are not numbers")
             ids = tuple(tokenizer().encode(raw).ids)
             found = Transcript(raw=raw, token_ids=ids, finish="eos", logprobs=(-0.1,) * len(ids))
-            yield PageRead(index=index, transcript=found, num_steps=2, prefill_s=0.5, generate_s=1.0)
+            yield PageRead(index=index, transcript=found, prefill_s=0.5, generate_s=1.0)
 
 
 def lot_of(*numbers: int) -> tuple[Ticket, list[Ticket]]:
