@@ -19,7 +19,9 @@ from pipeline.config.schema import (
     completed,
     ingest_settings,
     models_sha256,
+    other_models,
     own_files,
+    reads_lines,
     resolved,
     settings_hash,
     tile_mode,
@@ -65,6 +67,11 @@ def prepared(config: Config, stop: Stop) -> Prepared:
     """
     if not config.ingest.paths and config.ingest.manifest is None:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
+    if reads_lines(config) and not other_models(config):
+        for name in ("tile", "decode", "encoder")[: 3 if config.device == "cpu" else 2]:
+            for key, value in (own := getattr(config, name)):
+                if value != getattr(type(own)(), key):
+                    LOGGER.warning("%s.%s has no effect: lines are read, by no page model", name, key)
     config = completed(config)
     check_ranks(config)
     check_pages(config)

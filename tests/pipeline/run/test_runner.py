@@ -16,7 +16,7 @@ from pipeline.device.run_encoder import RunEncoder
 from pipeline.errors import ConfigError, DeviceLostError, ExitCode
 from pipeline.reports.progress import Silent
 from pipeline.reports.status import status_lines
-from pipeline.run.runner import run
+from pipeline.run.runner import prepared, run
 from pipeline.stop import Stop
 from pipeline.types import PageResult
 from storage.database import open_for_reading
@@ -200,3 +200,19 @@ def test_nothing_is_written_without_a_path_to_read(batch: Batch, paths: list[str
     with pytest.raises(ConfigError):
         batch.run(ingest={"paths": paths})
     assert not Path(batch.database).exists()
+
+
+def test_keys_of_page_models_are_named_where_lines_are_read(caplog: pytest.LogCaptureFixture) -> None:
+    values = {
+        "device": "cpu",
+        "ingest": {"paths": ["tests"]},
+        "decode": {"max_tokens": 5, "batch_size": 2},
+        "encoder": {"graphs": "on"},
+    }
+    with caplog.at_level(logging.WARNING, logger="ocrbatch"):
+        prepared(Config.model_validate(values), Stop())
+    keys = [record.getMessage().split()[0] for record in caplog.records]
+    assert keys == ["decode.batch_size", "decode.max_tokens", "encoder.graphs"]
+    caplog.clear()
+    prepared(Config.model_validate({"ingest": {"paths": ["tests"]}}), Stop())
+    assert not caplog.records
