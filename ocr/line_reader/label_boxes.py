@@ -10,12 +10,12 @@ from ocr.line_reader.found_lines import Shades, TextLine
 from ocr.line_reader.line_images import normalised
 from ocr.line_reader.page_ink import lines_of_ink
 
-# Twelve rows, in type sizes around the baseline: at a box's foot, with hardly any letters; those one of which is below.
+# Twelve rows, in type sizes around the baseline: between letters and a box's foot; those one of which is below it.
 # A box is so much darker, so many type sizes wide, even by so much, and so much of it ground; most of its top and foot.
-_ROWS, _WITHIN, _BELOW = (0.05, 0.5), 2, slice(7, None)
+_ROWS, _WITHIN, _BELOW = (0.05, 1.1), 1, slice(4, None)
 _DARKER, _LEAST, _PLAIN, _FILLED, _MOSTLY, _INK = 31, 0.4, 20, 0.4, 0.75, 0.5
 # In type sizes: every how many a column is looked at; how far a box reaches up, down, aside; its height. A line's most.
-_STEP, _UP, _DOWN, _ASIDE, _HIGH, _MOST = 0.16, 1.6, 0.8, 12.0, 0.6, 8
+_STEP, _UP, _DOWN, _ASIDE, _HIGH, _MOST = 0.16, 2.0, 1.3, 12.0, 0.6, 8
 
 
 def label_boxes(darkness: Shades, line: TextLine) -> Iterator[tuple[int, int, list[TextLine]]]:

@@ -47,9 +47,8 @@ def joined(darkness: Shades, lines: Sequence[TextLine]) -> list[TextLine]:
     open_lines: list[TextLine] = []
     ink = cache(lambda line: _ink(darkness, line, line.right))
     for line in sorted(lines, key=lambda line: line.left):
-        ended = [it for it in open_lines if it.right + it.size < line.left]
-        open_lines = [it for it in open_lines if it not in ended]
-        found += ended
+        found += [it for it in open_lines if it.right + it.size < line.left]
+        open_lines = [it for it in open_lines if it.right + it.size >= line.left]
         near = (it for it in open_lines if abs(it.baseline[-1] - line.baseline[0]) < it.size)  # most are not
         before = next((it for it in near if _are_one(darkness, it, line, ink)), None)
         if before is not None:

@@ -116,10 +116,15 @@ def normalised(image: Floats | Shades) -> Floats:
     lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
     ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
     contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
-    clipped = (image - np.float32(ground)) * np.float32(1 / contrast)
-    np.clip(clipped, *RANGE, out=clipped)
+    clipped = np.clip((image - np.float32(ground)) * np.float32(1 / contrast), *RANGE)
     edges = np.flatnonzero(np.diff(clipped[[0, 1, -2, -1]].min(0) > _BOX, prepend=False, append=False))
-    for start, end in edges.reshape(-1, 2):
-        if end - start > HEIGHT_PX / 2 and np.median(clipped[:, start:end]) > _BOX:
-            clipped[:, start:end] = 1 - clipped[:, start:end]
+    for start, end in edges.reshape(-1, 2).tolist():
+        own, is_within = clipped[:, start:end], start > 0 and end < clipped.shape[1]
+        is_box = is_within or own[:, -(not start)].min() > _BOX  # else a round one begins there
+        if is_box and end - start > HEIGHT_PX / 2 and np.median(own) > _BOX:
+            own[:] = 1 - own
+    is_ink = clipped > _BOX / 2
+    for side, its in ((clipped, is_ink), (clipped[:, ::-1], is_ink[:, ::-1])):
+        if its[:, 0].all():  # what is around a box, its corners too, is none of its letters
+            side[np.logical_and.accumulate(its, axis=1)] = 0
     return clipped

@@ -357,13 +357,10 @@ def _rows(
         label, table = _LABELS.get(unit.role, "text"), at if unit.role == ROLES[TABULAR[0]] else -1
         for own, places in zip(unit.rows, unit.cells, strict=True):
             numbers = [number_of[id(read)] for read in own]
-            line = _line(own, block)
+            line, flat, grid = _line(own, block), [level[n] for n in numbers], int(grids[numbers[0]])
             alike = _NEW if own is unit.rows[0] else _HEAD if label in _LEVELS else inf
-            if rows and _is_apart(rows[-1].line, line, alike):
-                block += 1
-                line = replace(line, block=block)
-            flat = [level[number] for number in numbers]
-            grid = int(grids[numbers[0]])
+            block += bool(rows) and _is_apart(rows[-1].line, line, alike)
+            line = replace(line, block=block)
             rows.append(Row(own, flat, line, _line(flat, block), label, grid, table, places))
     return rows
 

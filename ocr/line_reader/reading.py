@@ -127,8 +127,7 @@ class LineReader:
     def _look(self, darkness: Shades, scale: float) -> tuple[Look, Shades]:
         """Returns the lines of a page that is reduced by scale first, and the page reduced."""
         page = _reduced(darkness, scale)
-        [look] = self._looks([(page, scale)], darkness.shape[1])
-        return look, page
+        return self._looks([(page, scale)], darkness.shape[1])[0], page
 
     def _looks(self, pages: Sequence[tuple[Shades, float]], width: int) -> list[Look]:
         """Returns the lines of a page of this width, each time it was reduced to [h, w], by a scale."""

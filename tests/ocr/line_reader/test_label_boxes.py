@@ -37,6 +37,25 @@ def test_white_labels_are_read_whatever_the_shade_of_their_boxes(size: float, dp
     assert {word.text for line in read for word in line.words} >= set(LABELS)
 
 
+@pytest.mark.parametrize("shade", [(0.68, 0.71, 0.74), (0.45, 0.75, 0.99), (1.0, 0.53, 0.53)])
+@pytest.mark.parametrize(("size", "around"), [(8, 7), (11, 4), (14, 7)])
+def test_white_labels_are_read_in_wide_pale_boxes(size: float, around: float, shade: Any) -> None:
+    def draw(page: Any) -> None:
+        for number, label in enumerate(LABELS):
+            y = 40 + (2.2 * size + 2.6 * around) * number
+            page.insert_text((40, y), f"setting {number} of the file", fontsize=11)
+            wide = pymupdf.get_text_length(label, fontsize=size)
+            box = pymupdf.Rect(
+                134, y - 0.93 * size - around, 134 + 2 * around + wide, y + 0.24 * size + around
+            )
+            page.draw_rect(box, color=shade, fill=shade)
+            page.insert_text((134 + around, y), label, fontsize=size, color=(1, 1, 1))
+
+    darkness = printed(draw, 150)
+    read = shipped().read(darkness, shipped().find(darkness))
+    assert {word.text for line in read for word in line.words} >= set(LABELS)
+
+
 def test_frames_rules_and_bars_are_no_labels() -> None:
     darkness = np.zeros((200, 600), np.uint8)
     darkness[80:102, 100:160] = 128

@@ -87,6 +87,17 @@ def test_a_line_half_in_a_shadow_looks_like_others(shade: float) -> None:
     assert float(np.abs(found - wanted).mean()) < 0.03
 
 
+@pytest.mark.parametrize("beside_px", [2, 9, 24])
+def test_around_a_round_box_with_light_letters_there_is_paper(beside_px: int) -> None:
+    picture = Image.new("L", (300, HEIGHT_PX), 255)
+    draw = ImageDraw.Draw(picture)
+    draw.rounded_rectangle((beside_px, 4, 299 - beside_px, 37), 17, fill=90)
+    draw.text((60, 30), "wontfix", 255, font=ImageFont.load_default(26), anchor="ls")
+    image = normalised(~np.asarray(picture))
+    assert np.flatnonzero(image[6:34].max(0) > 0.5).min() >= 60
+    assert image[:, 200:].max() < 0.5
+
+
 def test_rules_over_and_under_words_are_no_box() -> None:
     image = line_image(*page(40))
     image[:3, 60:300] = image[-3:, 60:300] = 1
