@@ -49,8 +49,8 @@ _NEXT, _ALIGNED = 2.0, 0.25
 _LARGE, _HUGE = 1.5, 8.0
 # A row's line is none if more of its width than this is where lines were read.
 _ON_OTHERS = 0.5
-# What is read for sure is text with so many letters and digits; fewer must be surer.
-_SURE, _FEWEST, _FEW, _SURELY = 0.9, 4, 3, 0.97
+# What is read for sure is text with so many letters and digits; fewer must be surer; two do on a dark ground.
+_SURE, _FEWEST, _FEW, _SURELY, _ON_GROUND = 0.9, 4, 3, 0.97, 0.9
 # A number beside a line may have fewer digits: so far from it and from its baseline, and so high, in type sizes. A name
 # is as near its signature.
 _NEAR, _LEVEL, _DIGITS = 4.0, 0.15, (0.5, 0.95)
@@ -123,10 +123,11 @@ class _Search:
                 if row.width < _LEAST_SHAPE * row.height and not is_beside:
                     continue
                 num_unread += 1
-                for read in self._read(row, ink, outside) if _has_strokes(row, outside, is_beside) else ():
-                    if _stands_on_others(read.line, self.lines):
-                        continue
-                    if not _is_sure(read, is_beside):
+                ground = ink.on_grounds[row.y0 : row.y1, row.x0 : row.x1]
+                fewest = _FEW - bool(np.count_nonzero(ground) > _ON_GROUND * row.ink)
+                shown = self._read(row, ink, outside) if _has_strokes(row, outside, is_beside) else ()
+                for read in (it for it in shown if not _stands_on_others(it.line, self.lines)):
+                    if not _is_sure(read, is_beside, fewest):
                         self.unsure.append(read)
                         continue
                     num_unread = 0
@@ -140,10 +141,9 @@ class _Search:
         for number, before in enumerate(self.lines):
             line = before.line
             left, right = ink.goes_on(outside, before, self.view.slope_at(line.middle), most)
-            if before.text.strip() and (left < line.left or right > line.right):
-                left, right = self._in_column(line, left, right)
-                if self._take(number, left, right):
-                    outside = self._outside(ink)  # what it has gained is no other's
+            is_text = bool(before.text.strip()) and (left < line.left or right > line.right)
+            if is_text and self._take(number, *self._in_column(line, left, right)):
+                outside = self._outside(ink)  # what it has gained is no other's
 
     def _take(self, number: int, left: int, right: int) -> bool:
         """Reads a line from further left or to further right, and returns whether more is read so."""
@@ -332,11 +332,11 @@ def _is_beside(row: Box, lines: Iterable[ReadLine]) -> bool:
     )
 
 
-def _is_sure(read: ReadLine, is_beside: bool = False) -> bool:
+def _is_sure(read: ReadLine, is_beside: bool = False, fewest: int = _FEW) -> bool:
     if is_beside and "".join(filter(str.isalnum, read.text)).isdecimal():
         return read.confidence > _SURELY
     least = _SURE if read.num_letters >= _FEWEST else _SURELY
-    return read.confidence > least and read.num_letters >= _FEW and not strange_lines([read])
+    return read.confidence > least and read.num_letters >= fewest and not strange_lines([read])
 
 
 def _is_likely(read: ReadLine) -> bool:

@@ -227,6 +227,19 @@ def test_a_missed_line_in_a_dark_bar_is_read(ground: float, colour: float) -> No
     assert completed(darkness, found) == (["Registry of Moorings", *ROLL], False)
 
 
+def test_two_letters_that_were_missed_are_read_on_a_dark_ground_and_not_on_paper() -> None:
+    def draw(page: Any) -> None:
+        page.draw_rect((20, 180, 120, 250), fill=(0, 0, 0))
+        page.insert_text((40, 232), "2D", fontsize=44, fontname="hebo", color=(1, 1, 1))
+        page.insert_text((300, 232), "2D", fontsize=44, fontname="hebo")
+        for number, text in enumerate(ROLL):
+            page.insert_text((20, 40 + 14 * number), text, fontsize=10)
+
+    darkness = printed(draw)
+    found = [its for its in read(darkness) if its.text in ROLL]
+    assert completed(darkness, found) == ([*ROLL, "2D"], False)
+
+
 def test_a_number_is_read_beside_the_head_that_it_counts() -> None:
     def draw(page: Any) -> None:
         page.insert_text((40, 50), "13", fontsize=15)
