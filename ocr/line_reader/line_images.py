@@ -116,7 +116,7 @@ def normalised(image: Floats | Shades) -> Floats:
     lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
     ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
     contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
-    clipped = np.clip((image - np.float32(ground)) * np.float32(1 / contrast), *RANGE)
+    clipped: Floats = np.clip((image - np.float32(ground)) * np.float32(1 / contrast), *RANGE)
     edges = np.flatnonzero(np.diff(clipped[[0, 1, -2, -1]].min(0) > _BOX, prepend=False, append=False))
     for start, end in edges.reshape(-1, 2).tolist():
         own, is_within = clipped[:, start:end], start > 0 and end < clipped.shape[1]
