@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ ABOVE, BELOW = 0.98, 0.32
 _BESIDE = 0.25  # the same, of the paper at a line's ends
 _SMOOTH = 3.0  # over this many type sizes a baseline is evened out
 MAX_HALVINGS, WORTH_HALVING = 2, 1.1
-_STEPS = 8  # rows are found to one part in so many of a pixel: columns that follow each other then share them
+_STEPS = 8  # rows are found to one part in so many of a pixel
 # A line that is too long is cut in the whitest stretch of this width among the last pixels, between two letters.
 _GAP_PX, _SEARCHED_PX, _LETTER_GAP_PX = 24, 500, 3
 # Quantiles of a line's pixels: its lightest, its paper, the middle, its paper if that is dark, its darkest.
@@ -47,19 +46,19 @@ def line_image(darkness: Shades, line: TextLine) -> Floats:
 def _sampled(window: Shades, x: npt.NDArray[Any], y: npt.NDArray[Any], rows: npt.NDArray[Any]) -> Floats:
     """Returns what is at columns x [W], in rows [H] around y [W], bilinear; beyond the edge it is as at the edge."""
     level = np.ascontiguousarray(_between(np.ascontiguousarray(window.T), x).T)  # rows are faster to pick
-    found, steps = np.empty((len(rows), len(x)), np.float32), np.rint(y * _STEPS)
-    for start, end in pairwise([0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(x)]):
-        found[:, start:end] = _between(level[:, start:end], rows + steps[start] / _STEPS)
-    return found * np.float32(1 / 255)
+    places = rows[:, None] + np.rint(y * _STEPS) / _STEPS
+    return _between(level.reshape(-1, 1), places, len(x))[..., 0] * np.float32(1 / 255)
 
 
-def _between(pixels: Shades | Floats, places: npt.NDArray[Any]) -> Floats:
-    """Returns what is at places along the first axis of pixels [N, M]."""
-    at = (places - 0.5).clip(0, len(pixels) - 1)
+def _between(pixels: Shades | Floats, places: npt.NDArray[Any], wide: int = 1) -> Floats:
+    """Returns what is at places along the first axis of pixels [N, M]; of rows of so many, each place in its column."""
+    at = (places - 0.5).clip(0, len(pixels) // wide - 1)
     first = at.astype(np.intp)
-    before, after = (pixels.take(first + n, 0, mode="clip").astype(np.float32, copy=False) for n in (0, 1))
+    share = (at - first).astype(np.float32)[..., None]
+    first = first * wide + np.arange(wide)
+    before, after = (pixels.take(first + n, 0, mode="clip").astype(np.float32, copy=False) for n in (0, wide))
     after -= before
-    after *= (at - first).astype(np.float32)[:, None]
+    after *= share
     after += before
     return after
 
