@@ -58,9 +58,7 @@ def joined(darkness: Shades, lines: Sequence[TextLine]) -> list[TextLine]:
     return found + open_lines
 
 
-def _are_one(
-    darkness: Shades, line: TextLine, after: TextLine, ink: Callable[[TextLine], np.float64]
-) -> bool:
+def _are_one(darkness: Shades, line: TextLine, after: TextLine, ink: Callable[[TextLine], float]) -> bool:
     """Returns whether a line goes on in one that begins further right. ink: tells how dark that of a line's end is."""
     large, small = max(line.size, after.size), min(line.size, after.size)
     end, length = min(after.left, line.right) - line.left, round(small)
@@ -102,11 +100,10 @@ def _missed(darkness: Shades, line: TextLine, columns: Ints) -> int:
     return found if found > _LEAST * line.size and not bool((beyond_letters.min(0) > level).any()) else 0
 
 
-def _ink(darkness: Shades, line: TextLine, end: int) -> np.float64:
+def _ink(darkness: Shades, line: TextLine, end: int) -> float:
     """Returns how dark ink of the line's part at an end is."""
     own = round(_OWN * line.size)
     first, behind = (line.left, line.left + own) if end < line.left else (line.right - own, line.right)
     columns = np.arange(max(first, line.left), min(behind, line.right))
     paper, ink = quantiles(line.band(darkness, columns), (0.3, 0.97))
-    level: np.float64 = paper + _INK * (ink - paper)
-    return level
+    return paper + _INK * (ink - paper)

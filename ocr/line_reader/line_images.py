@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from ocr.imaging.profiles import stretches
 from ocr.imaging.quantiles import quantiles
 from ocr.line_reader.found_lines import Floats, Shades, TextLine
 
@@ -69,7 +70,7 @@ def _evened(image: Floats) -> Floats:
     if np.ptp(ground) < _SHADOW:
         return image
     ground = np.min([ground.take(np.arange(len(ground)) + by, mode="clip") for by in _NEAR], axis=0)
-    light, dark = quantiles((image - ground)[::2, ::2], QUANTILES[:: len(QUANTILES) - 1]).tolist()
+    light, dark = quantiles((image - ground)[::2, ::2], QUANTILES[:: len(QUANTILES) - 1])
     return (image - ground) / np.maximum(1 - ground, _SHADOW) if -light < _SHADOW * dark else image
 
 
@@ -111,13 +112,14 @@ def pieces(image: Floats) -> Iterator[Floats]:
 
 def normalised(image: Floats | Shades) -> Floats:
     """Returns a line image with its paper at 0 and its ink at about 1; light print on dark is inverted, boxes too."""
-    image = image * np.float32(1 / 255 if image.dtype == np.uint8 else 1)
-    lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES).tolist()
+    image = image * np.float32(1 / 255) if image.dtype == np.uint8 else image
+    lightest, paper, middle, dark_paper, darkest = quantiles(image[::2, ::2], QUANTILES)
     ground, ink = (dark_paper, lightest) if middle - lightest > darkest - middle else (paper, darkest)
     contrast = math.copysign(max(abs(ink - ground), LEAST_CONTRAST), ink - ground)
-    clipped: Floats = np.clip((image - np.float32(ground)) * np.float32(1 / contrast), *RANGE)
-    edges = np.flatnonzero(np.diff(clipped[[0, 1, -2, -1]].min(0) > _BOX, prepend=False, append=False))
-    for start, end in edges.reshape(-1, 2).tolist():
+    clipped: Floats = image - np.float32(ground)
+    clipped *= np.float32(1 / contrast)
+    np.clip(clipped, *RANGE, out=clipped)
+    for start, end in stretches(clipped[[0, 1, -2, -1]].min(0) > _BOX):
         own, is_within = clipped[:, start:end], start > 0 and end < clipped.shape[1]
         is_box = is_within or own[:, -(not start)].min() > _BOX  # else a round one begins there
         if is_box and end - start > HEIGHT_PX / 2 and np.median(own) > _BOX:
