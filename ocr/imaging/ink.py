@@ -53,7 +53,7 @@ def find_ink(grey: Image.Image) -> Ink:
     ink, length_px = _without_specks(ink), max(_MIN_RULE_PX, round(_RULE_SHARE * ink.shape[1]))
     level, upright = long_runs(ink, length_px)
     level |= _thin_rules(contrast, _FAINT_LENGTH * length_px)
-    upright |= _thin_rules(np.ascontiguousarray(contrast.T), _FAINT_LENGTH * length_px).T
+    upright |= _thin_rules(contrast.T, _FAINT_LENGTH * length_px).T
     pictures = _dense(ink)
     return Ink(text=ink & ~(level | upright | pictures), level=level, upright=upright, pictures=pictures)
 
@@ -123,7 +123,7 @@ def _thin_rules(contrast: UInt8Array, length_px: int) -> Mask:
     rows = np.pad(contrast, ((1, 2), (0, 0)))
     both = rows[1:-2] // 2 + rows[2:-1] // 2  # a row and the one below it
     thin = (both > _FAINT_RULE) & (both // _THIN > np.maximum(rows[:-3], rows[3:]))
-    thin[1:] |= thin[:-1].copy()
+    thin[1:] |= thin[:-1].copy("K")
     found, inked = np.zeros_like(thin), np.flatnonzero(np.count_nonzero(thin, axis=1) > length_px // 2)
     if len(inked):
         marked = Image.fromarray(thin[inked].view(np.uint8) * np.uint8(255))
@@ -185,6 +185,8 @@ def _dense(ink: Mask) -> Mask:
     small = Image.fromarray(ink.view(np.uint8) * np.uint8(255)).reduce(_PICTURE_FACTOR)
     radius = _PICTURE_RADIUS_PX // _PICTURE_FACTOR
     filled = np.asarray(small.filter(ImageFilter.BoxBlur(radius))) > 255 * _PICTURE_DENSITY
+    if not filled.any():  # as on most pages
+        return np.zeros_like(ink)
     cores = Image.fromarray(filled.view(np.uint8) * np.uint8(255))
     grown = np.asarray(cores.filter(ImageFilter.BoxBlur(radius + 1))) > 0
     areas: Mask = grown.repeat(_PICTURE_FACTOR, axis=0).repeat(_PICTURE_FACTOR, axis=1)

@@ -176,8 +176,10 @@ class PageInk:
         height, width = outside.shape
         on_page = partial(self._above, view)
         if slopes := np.ptp(on_page([0, width], [[0], [height]]), axis=1).max() > _LEVEL_PX:
-            rows = np.rint(on_page(np.arange(width), np.arange(height)[:, None])).astype(np.intp)
-            outside = np.take_along_axis(outside, rows.clip(0, height - 1), 0)
+            x = np.flatnonzero(outside.any(0))  # most columns of pixels have no such ink
+            rows = np.rint(on_page(x, np.arange(height)[:, None])).astype(np.intp).clip(0, height - 1)
+            outside, slanted = np.zeros_like(outside), outside
+            outside[:, x] = slanted[rows, x]
             outside &= ~long_runs(outside, max(_RULE_PX, round(_RULE_SHARE * width)))[0]
         found: list[Piece] = []
         largest = sorted(pieces(outside, _GAP_PX), key=lambda piece: -piece.width * piece.height)
@@ -251,11 +253,11 @@ def _on_grounds(grey: UInt8Array, pictures: Mask) -> Mask:
 
 def _uprights(ink: Ink, grey: UInt8Array) -> list[Piece]:
     """Returns the rules down a page, in parts where they end at a band."""
-    if not ink.upright.any():
-        return []
-    beside = np.minimum(*(np.roll(grey, way * (_AROUND_PX + 1), 1) for way in (1, -1))).astype(np.int16)
-    bands = long_runs(ink.level, _THICK_PX)[1] & (grey >= beside - _ON_GROUND // 2)
-    return [it for it in pieces(ink.upright & ~bands) if max(_THICK_PX, it.ink / _THICK_PX) < it.height]
+    x = np.flatnonzero(ink.upright.any(0))
+    sides = (grey[:, (x + way) % grey.shape[1]] for way in (-_AROUND_PX - 1, _AROUND_PX + 1))
+    beside, upright = np.minimum(*sides).astype(np.int16), ink.upright.copy()
+    upright[:, x] &= ~long_runs(ink.level[:, x], _THICK_PX)[1] | (grey[:, x] < beside - _ON_GROUND // 2)
+    return [it for it in pieces(upright) if max(_THICK_PX, it.ink / _THICK_PX) < it.height]
 
 
 def _within_white(inked: Mask) -> slice:
