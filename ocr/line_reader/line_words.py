@@ -64,15 +64,10 @@ def placed_words(image: Floats, letters: Sequence[Letter], *, above: float, belo
         starts.append(right + lacking / 2)
     last = width - 1 - round(words[-1][-1].x)
     ends.append(width - _first_ink(inked[::-1], last, reach))
-    return [
-        LineWord(
-            "".join([text for text, *_ in word]),
-            start,
-            max(end, start + 1),
-            sum(its for *_, its in word) / len(word),
-        )
-        for word, start, end in zip(words, starts, ends, strict=True)
-    ]
+    texts = ["".join([letter.text for letter in word]) for word in words]
+    sure = [sum([letter.chance for letter in word]) / len(word) for word in words]
+    ends = [max(end, start + 1) for start, end in zip(starts, ends, strict=True)]
+    return list(map(LineWord, texts, starts, ends, sure))
 
 
 def widest_hole(image: Floats, letters: Sequence[Letter], *, above: float, below: float) -> float:

@@ -146,11 +146,8 @@ class LineReader:
 
         Lines that were neither found nor read for sure are left out.
         """
-        images = [
-            (number, normalised(part))
-            for number, line in enumerate(lines)
-            for part in pieces(line_image(darkness, line))
-        ]
+        parts = (pieces(line_image(darkness, line)) for line in lines)
+        images = [(number, normalised(part)) for number, own in enumerate(parts) for part in own]
         texts: list[list[str]] = [[] for _ in lines]
         chances: list[list[float]] = [[] for _ in lines]
         words: list[list[LineWord]] = [[] for _ in lines]
