@@ -55,8 +55,7 @@ def _between(pixels: Shades | Floats, places: npt.NDArray[Any], wide: int = 1) -
     """Returns what is at places along the first axis of pixels [N, M]; of rows of so many, each place in its column."""
     at = (places - 0.5).clip(0, len(pixels) // wide - 1)
     first = at.astype(np.intp)
-    share = (at - first).astype(np.float32)[..., None]
-    first = first * wide + np.arange(wide)
+    share, first = (at - first).astype(np.float32)[..., None], first * wide + np.arange(wide)
     before, after = (pixels.take(first + n, 0, mode="clip").astype(np.float32, copy=False) for n in (0, wide))
     after -= before
     after *= share

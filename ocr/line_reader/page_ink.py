@@ -150,7 +150,7 @@ class PageInk:
             first, end = int(reach[side] * self.scale), (-1, width)[side]
             base = line.baseline[-side] * self.scale + offsets
             x0, x1 = sorted((first, first + step * math.ceil(apart)))
-            y0, y1 = (min(max(0, int(y)), height - 1) for y in (base.min() - rise, base.max() + rise))
+            y0, y1 = (min(max(0, int(y)), height - 1) for y in (base[0, 0] - rise, base[-1, 0] + rise))
             if not outside[y0 : y1 + 1, max(0, x0) : x1 + 1].any():
                 continue  # few lines go on
             x = np.arange(first, end, step).clip(0, width - 1)

@@ -171,8 +171,9 @@ def skew_of(grey: UInt8Array, ink: PageInk, found: Sequence[TextLine], reader: L
     turn_deg = 0.0 if is_level or not ink.text.any() else _skew_of(ink.text)
     if abs(least_deg := (turn_deg + 45) % 90 - 45) <= _LEAST_SKEW_DEG:
         return 0.0
-    turns_deg = {(turn_deg + detect(rotated(grey, turn_deg)).angle_deg + 90) % 360 - 90, least_deg}
-    pages = {it: darkness_of(rotated(grey, it)) for it in turns_deg}
+    turned = {turn_deg: rotated(grey, turn_deg)}
+    turns_deg = {(turn_deg + detect(turned[turn_deg]).angle_deg + 90) % 360 - 90, least_deg}
+    pages = {it: darkness_of(turned[it] if it in turned else rotated(grey, it)) for it in turns_deg}
     seen = {it: reader.find(page) for it, page in pages.items()}
     likely = [it for it, lines in seen.items() if sum(_level(lines)) > sum(before) + _A_LINE]
     if len(likely) > 1:  # columns of letters of one width look like lines too, until they are read
