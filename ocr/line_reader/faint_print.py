@@ -35,8 +35,8 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     parts = (np.asarray(Image.fromarray(grey[top : top + _STRIP_PX]).reduce(3)) for top in tops)
     if any(int(np.ptp(part)) > 2 * _FAINT_LEVELS for part in parts):  # as on most pages, in the first
         return grey
-    smooth = np.asarray(Image.fromarray(grey).filter(ImageFilter.BoxBlur(1)))  # strokes survive it
-    paper = int(np.median(smooth[::4, ::4]))
+    smooth = np.asarray(Image.fromarray(grey).reduce(3))  # strokes survive it
+    paper = int(np.median(smooth[::2, ::2]))
     most = max(int(smooth.max()) - paper, paper - int(smooth.min()))
     if not _LEAST_LEVELS < most <= _FAINT_LEVELS:
         return grey
