@@ -62,7 +62,7 @@ class PageInk:
     coarse: that of the page much reduced, as long strokes of large type count as rules and pictures; or None.
     rules, uprights: the page's rules, and edges of bands if some are upright, in its pixels; none in `coarse`.
     on_grounds: the ink on dark grounds, [h, w]: bars of a head, which hold text, and bar codes, which do not.
-    bands: where lines were seen to be.
+    bands: where lines were seen to be. last: what was outside those asked about last.
     """
 
     text: Mask
@@ -73,6 +73,7 @@ class PageInk:
     rules: tuple[Rule, ...] = ()
     uprights: tuple[Box, ...] = ()
     bands: dict[TextLine, tuple[tuple[slice, slice], Mask]] = field(default_factory=dict, init=False)
+    last: dict[tuple[tuple[TextLine, ...], tuple[Box, ...]], Mask] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(cls, grey: UInt8Array, most_px: int = _ANALYSIS_PX) -> "PageInk":
@@ -107,14 +108,18 @@ class PageInk:
         )
 
     def outside(self, lines: Iterable[TextLine], boxes: Iterable[Box] = ()) -> Mask:
-        """Returns the ink that is neither of these lines nor in these boxes, [h, w]."""
-        left = self.text.copy()
-        for line in lines:
+        """Returns the ink that is neither of these lines nor in these boxes, [h, w]; not to be written to."""
+        asked = tuple(lines), tuple(boxes)
+        if asked in self.last:
+            return self.last[asked]
+        self.last.clear()
+        left = self.last[asked] = self.text.copy()
+        for line in asked[0]:
             if line not in self.bands:
                 self.bands[line] = self._band(line)
             place, is_beside = self.bands[line]
             left[place] &= is_beside
-        for box in boxes:
+        for box in asked[1]:
             (top, foot), columns = self._rows(*np.array(box[1::2], np.float32)), self._columns(*box[::2])
             left[int(top) : int(foot), columns] = False
         return left
