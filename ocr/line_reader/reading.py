@@ -198,11 +198,12 @@ class LineReader:
     def _with_split(self, classes: Ints, chances: Floats) -> Frames:
         """Returns frames of which none is negative: what blank is likelier than is read where two share a letter."""
         second, classes, chances = -classes, np.maximum(classes, _BLANK), chances.copy()
-        for at in np.flatnonzero((second[:-1] > _BLANK) & (second[:-1] == second[1:])):
-            either = 1 - (1 - chances[at]) * (1 - chances[at + 1])
-            is_new = second[at] not in classes[max(0, at - 1) : at + 3]
-            if either >= _SPLIT and is_new and self._names[second[at]].isalnum():
-                classes[at : at + 2], chances[at : at + 2] = second[at], either
+        for step in (1, 2):  # wide letters may have a frame between, which shows blank alone
+            for at in np.flatnonzero((second[:-step] > _BLANK) & (second[:-step] == second[step:])):
+                own, either = slice(at, at + step + 1), 1 - (1 - chances[at]) * (1 - chances[at + step])
+                is_new = not classes[own].any() and second[at] not in classes[max(0, at - 1) : at + step + 2]
+                if either >= _SPLIT and is_new and self._names[second[at]].isalnum():
+                    classes[own], chances[own] = second[at], either
         return classes, chances
 
 

@@ -30,8 +30,8 @@ from ocr.types import BoxPx
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
 # turned lines, letters of several that stand in a row may have been read as one line of up to so many marks, and parts
-# of lines that are upside down were read with 0.94.
-_SURE, _FEW, _IN_A_ROW, _SURELY = 0.9, 2, 8, 0.97
+# of lines that are upside down were read with 0.94. Where more than that share of the lines are turned, the page is.
+_SURE, _FEW, _IN_A_ROW, _SURELY, _NEARLY_ALL = 0.9, 2, 8, 0.97, 0.9
 _NOT_SURE = 0.8  # of two readings of digits the right one is surer: by this, 0.99 outweighs 0.9 twice
 # A page is in doubt with so much of its text in digits that were not read for sure: of 40 pages of scans none has half.
 _DIGITS = 0.15
@@ -140,12 +140,13 @@ def _look(
     words = [read for read in unsure if len(read.text) > _FEW]
     there = ([it.confidence for it in words if shared(it.line.box, box) > _SHARED] for box in look.boxes)
     pairs = zip(look.lines, there, strict=True)
-    sure = (read for read, seen in pairs if read.confidence > max([_SURE, *seen]) and id(read) not in strange)
-    kept = tuple(read for read in sure if any(map(str.isalnum, read.text)))
+    sure = [it for it in pairs if it[0].confidence > _SURE and it[0].num_letters and id(it[0]) not in strange]
+    kept = tuple(read for read, seen in sure if read.confidence > max(seen, default=0.0))
     if turn_deg == 180:  # digits and capitals of a line that was missed look like others upside down
         standing = reader.read(page, [_standing(read.line, width, height) for read in kept])
         kept = tuple(a for a, b in zip(kept, standing, strict=True) if a.confidence > b.confidence)
-    return replace(look, lines=kept)
+    is_turned = len(kept) > _NEARLY_ALL * len(look.lines)  # a few may look like others upside down
+    return replace(look, lines=tuple(read for read, _ in sure) if is_turned else kept)
 
 
 def read_turned(page: Shades, turn_deg: float, reader: LineReader, of: Shades | None = None) -> TurnedLines:
