@@ -1,6 +1,7 @@
 """No two documents of an export share a file, and no name costs a document."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from tests.storage.sample_records import a_file, a_page, new_run
 
 SEARCHABLE = replace(FORMATS["txt"], ending=".pdf", one_file="document")
 NFC, NFD = "\u00e9.pdf", "e\u0301.pdf"
+_TIME = re.compile(r"20\d\d-\d\d-\d\dT[\d:]{8}")  # in PAGE's files
 FIGURE = Block(label="image", text="", box_px=(1, 2, 3, 4))
 
 
@@ -37,11 +39,12 @@ def filled(path: Path, *names: str) -> Path:
 def exported(
     database: Path, folder: Path, form: Format, selection: Selection | None = None
 ) -> tuple[Written, dict[str, str]]:
-    """Returns what an export says it wrote, and the text of each file by its name; letter case is folded on the way."""
+    """Returns what an export says it wrote, and the text of each file by its name, without the time of writing."""
     with open_for_reading(str(database)) as db:
         done = export_to_folder(db, form, str(folder), selection, lambda _, boxes: [b"jpeg"] * len(boxes))
     files = {str(file.relative_to(folder)): file for file in folder.rglob("*") if file.is_file()}
-    return done, {name: file.read_bytes().decode(errors="replace") for name, file in files.items()}
+    texts = {name: file.read_bytes().decode(errors="replace") for name, file in files.items()}
+    return done, {name: _TIME.sub("", text) for name, text in texts.items()}
 
 
 @pytest.mark.parametrize(
