@@ -232,7 +232,7 @@ def test_status(database: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert {"discover", "render", "encode", "decode", "store"} <= {
         line.split()[0] for line in text.splitlines() if line
     }
-    assert f"{2 * len(TEXT.split())} tokens, " in text
+    assert f"{2 * len(TEXT.split())} tokens" in text
     assert main(["status", "--db", database, "--json"]) == ExitCode.OK
     found = json.loads(capsys.readouterr().out)
     assert found["pages"] == {"ok": 2, "blank": 1}
