@@ -30,7 +30,7 @@ from ocr.types import BoxPx
 
 # A line is surely what it was read as with this confidence and more marks than that; so is a turned one. Once there are
 # turned lines, letters of several that stand in a row may have been read as one line of up to so many marks, and parts
-# of lines that are upside down were read with 0.94. Where more than that share of the lines are turned, the page is.
+# of lines that are upside down were read with 0.94. With more of its lines turned than the last, a page is as a whole.
 _SURE, _FEW, _IN_A_ROW, _SURELY, _NEARLY_ALL = 0.9, 2, 8, 0.97, 0.9
 _NOT_SURE = 0.8  # of two readings of digits the right one is surer: by this, 0.99 outweighs 0.9 twice
 # A page is in doubt with so much of its text in digits that were not read for sure: of 40 pages of scans none has half.

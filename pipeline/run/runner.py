@@ -68,10 +68,10 @@ def prepared(config: Config, stop: Stop) -> Prepared:
     if not config.ingest.paths and config.ingest.manifest is None:
         raise ConfigError("nothing to read: name files or folders, or set ingest.paths in the configuration")
     if reads_lines(config) and not other_models(config):
-        for name in ("tile", "decode", "encoder")[: 3 if config.device == "cpu" else 2]:
-            for key, value in (own := getattr(config, name)):
-                if value != getattr(type(own)(), key):
-                    LOGGER.warning("%s.%s has no effect: lines are read, by no page model", name, key)
+        idle = {"dtype", "tile", "decode"} | ({"encoder"} if config.device == "cpu" else set())
+        for name, own in config.model_dump(include=idle, exclude_defaults=True).items():
+            for key in [f"{name}.{each}" for each in own] if isinstance(own, dict) else [name]:
+                LOGGER.warning("%s has no effect: lines are read, by no page model", key)
     config = completed(config)
     check_ranks(config)
     check_pages(config)

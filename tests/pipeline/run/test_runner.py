@@ -205,14 +205,15 @@ def test_nothing_is_written_without_a_path_to_read(batch: Batch, paths: list[str
 def test_keys_of_page_models_are_named_where_lines_are_read(caplog: pytest.LogCaptureFixture) -> None:
     values = {
         "device": "cpu",
+        "dtype": "bfloat16",
         "ingest": {"paths": ["tests"]},
         "decode": {"max_tokens": 5, "batch_size": 2},
         "encoder": {"graphs": "on"},
     }
     with caplog.at_level(logging.WARNING, logger="ocrbatch"):
         prepared(Config.model_validate(values), Stop())
-    keys = [record.getMessage().split()[0] for record in caplog.records]
-    assert keys == ["decode.batch_size", "decode.max_tokens", "encoder.graphs"]
+    keys = sorted(record.getMessage().split()[0] for record in caplog.records)
+    assert keys == ["decode.batch_size", "decode.max_tokens", "dtype", "encoder.graphs"]
     caplog.clear()
     prepared(Config.model_validate({"ingest": {"paths": ["tests"]}}), Stop())
     assert not caplog.records
