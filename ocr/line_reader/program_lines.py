@@ -29,7 +29,8 @@ def character_px(lines: Sequence[ReadLine]) -> float:
     alike = [read for read in long if abs(_width(read) / len(read.text) - width) < _SAME * width]
     widths = list(map(_width, alike))
     is_mono = len(alike) >= max(_FEW, _MOSTLY * len(long)) and max(widths) > _UNEVEN * min(widths)
-    return width if is_mono and sum(_is_on_grid(read) for read in alike) >= _MOSTLY * len(alike) else 0.0
+    told = [_is_on_grid(read) for read in alike if " " in read.text]  # one word is on any grid
+    return width if is_mono and sum(told) >= max(_FEW, _MOSTLY * len(told)) else 0.0
 
 
 def is_program(texts: Sequence[str]) -> bool:

@@ -65,3 +65,11 @@ def test_a_typewritten_letter_and_a_table_are_no_programs() -> None:
     cells = [typed(f"{7 * column * row + 1}", 14 * column, row) for row in range(4) for column in range(3)]
     assert character_px(cells) == 0
     assert [block.label for block in page_text(cells).blocks] == ["table"]
+
+
+def test_words_that_happen_to_be_as_wide_are_no_program() -> None:
+    """As in an invoice in proportional type: "Zahlungsart:" and "Zahlungsbedingungen:" were a program's lines."""
+    texts = ["payable at once:", "Zahlungsart:", "Zahlungsbedingungen:", "Verkäufernummer:", "(net) kind 5:"]
+    lines = [typed(text, 0, row) for row, text in enumerate(texts)]
+    assert character_px(lines) == 0
+    assert character_px([*lines, typed("x = [4, 5]", 0, 9)]) == 12
