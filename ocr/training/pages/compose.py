@@ -207,6 +207,8 @@ def _body(
         for box in boxes:
             box.y1 = min(box.y1, box.y0 + box.height * (1.2 * filled + 0.05))
     layout.place(blocks, boxes)
+    if w.columns == 2 and w.chance(genre.numbered):
+        layout.place([block("line_numbers", w)], [pymupdf.Rect(boxes[0].x1, body.y0, boxes[1].x0, body.y1)])
     if foot:
         layout.place(foot, [pymupdf.Rect(frame.x0, body.y1 + 0.5 * w.size_pt, frame.x1, frame.y1 + 1)])
 

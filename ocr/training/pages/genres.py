@@ -24,7 +24,8 @@ class Genre:
     first: makers whose blocks open a share of the pages, over all columns. fills: shares of the page written on.
     foreign, business: shares of pages that are surely in another language than English, or of names, addresses and
     goods. headers, footnotes, margin_notes: shares of pages with them. leading: of lines, in type sizes; gutter:
-    between columns, likewise. mono: typewritten; plain: no headers and footers.
+    between columns, likewise. numbered: the share of pages whose lines have numbers between two columns. mono:
+    typewritten; plain: no headers and footers. lined: the share of its forms of which structure is learned.
     """
 
     name: str
@@ -43,8 +44,10 @@ class Genre:
     headers: float = 0.35
     footnotes: float = 0.0
     margin_notes: float = 0.0
+    numbered: float = 0.0
     mono: bool = False
     plain: bool = False
+    lined: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,14 +41,11 @@ def _printed(file: Path) -> list[LinePage]:
 
 # Makers of pages that are composed here, with their shares; the rest is of one genre each.
 _MAKERS = {
-    nested: 0.05, screen: 0.04, spreads: 0.05, noted: 0.02, explained: 0.04, boxes: 0.07, articles: 0.04,
-    entries: 0.1, reference: 0.06, tight: 0.11, printed: 0.16,
+    nested: 0.04, screen: 0.03, spreads: 0.05, noted: 0.015, explained: 0.03, boxes: 0.055, articles: 0.03,
+    entries: 0.08, reference: 0.05, tight: 0.085, printed: 0.115,
 }  # fmt: skip
 NAMES = frozenset({genre.name for genre in GENRES} | {maker.__name__ for maker in _MAKERS})
 _FEWEST = 2  # lines of a page
-# All forms of these are taken, and this share of others.
-_WANTED = {"tables", "parallel", "invoice", "form", "labels", "letter", "typescript", "law"}
-_OTHERS = 0.5
 _PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buVgAAAABJRU5ErkJggg=="
 )
@@ -87,6 +84,6 @@ def composed_page(rng: random.Random, source: PageSource, genres: Collection[str
     if make:
         return make(rng, source)
     form = draw_form(rng)
-    while form.genre.name not in genres or (form.genre.name not in _WANTED and rng.random() > _OTHERS):
+    while form.genre.name not in genres or (form.genre.lined < 1 and rng.random() > form.genre.lined):
         form = draw_form(rng)
     return single(rng, source, form)

@@ -41,7 +41,7 @@ from ocr.line_reader.structure_network import ROLES, StructureNetwork, shipped
 from ocr.model_files.locate import LINES, find_directory
 from ocr.paragraphs.line_tables import Rule
 from ocr.training.pages.compose import compose
-from ocr.training.pages.genres import draw_form
+from ocr.training.pages.genres import GENRES, draw_form
 from ocr.training.pages.page_source import USELESS_DRAW, PageSource
 from ocr.training.pages.page_truth import Sheet
 from ocr.training.structure.composed_lines import NAMES, line_pages, line_source
@@ -96,8 +96,10 @@ def report(pages: Iterator[LinePage], network: StructureNetwork, count: int) -> 
 
 def lined_pages(source: PageSource, genres: Collection[str] = NAMES) -> Iterator[LinePage]:
     """Yields pages of lines as a finder finds them, always the same ones. genres: of which alone."""
+    drawn = genres if any(genre.name in genres for genre in GENRES) else NAMES
     for seed in range(_SEED, 10 * _SEED):
-        yield from (page for page in line_pages(random.Random(seed), source) if page.genre in genres)
+        made = line_pages(random.Random(seed), source, genres=drawn)
+        yield from (page for page in made if page.genre in genres)
 
 
 def level_figures(count: int, network: StructureNetwork) -> Iterator[str]:

@@ -7,16 +7,12 @@ from ocr.training.pages.blocks.page_writer import ROMAN, Maker, Writer
 from ocr.training.pages.blocks.records import wrapped
 from ocr.training.pages.blocks.slips import amount, slip
 from ocr.training.pages.blocks.tables import grid, table
+from ocr.training.pages.genres import GENRES
 
-_MACROS = (
-    "abstract", "boxed", "bullets", "capitals", "clauses", "closing", "definitions", "derivation", "display", "entry",
-    "figure", "filled_grid", "footer", "footnotes", "form", "header", "heading", "invoice", "keyed", "labels",
-    "large_print", "letter", "logo", "long_paragraph", "magazine", "mail", "margin_note", "marked", "mathematics",
-    "names", "paragraph", "parallel", "quotation", "reference", "rule", "short_lines", "small_print", "title",
-)  # fmt: skip
-MAKERS: dict[str, Maker] = {
-    **{make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)},
-    **{name: macro(name) for name in _MACROS},
+_AROUND = ("header", "footer", "footnotes", "margin_note", "line_numbers")
+_NAMED = sorted({name for genre in GENRES for name in (*_AROUND, *genre.blocks, *genre.first)})
+MAKERS: dict[str, Maker] = {name: macro(name) for name in _NAMED} | {
+    make.__name__: make for make in (code, contents, index, shell, slip, table, wrapped)
 }
 templates.globals.update(ROMAN=ROMAN[:12], amount=amount, grid=grid, table=table, wrapped=wrapped)
 

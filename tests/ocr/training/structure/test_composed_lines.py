@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ocr.training.pages.page_source import USELESS_DRAW
-from ocr.training.structure.composed_lines import NAMES, line_pages, line_source, printed
+from ocr.training.structure.composed_lines import NAMES, composed_page, line_pages, line_source, printed
 from ocr.training.structure.line_noise import found
 from ocr.training.structure.nested_pages import articles
 from ocr.training.structure.placed_lines import LinePage
@@ -33,7 +33,7 @@ def test_genres_are_held_out_by_name(corpus: Path) -> None:
 @pytest.fixture(scope="module")
 def made(corpus: Path) -> list[LinePage]:
     """Pages of all genres."""
-    return _pages(corpus, 60)
+    return _pages(corpus, 100)
 
 
 def test_an_article_is_read_to_its_end_before_the_headline_below_it(corpus: Path) -> None:
@@ -123,3 +123,39 @@ def test_open_books_have_heads_that_are_level(made: list[LinePage]) -> None:
         first = min(line.base for line in page.lines) + 5
         level += len({line.x0 > page.width_pt / 2 for line in heads if line.base < first}) == 2
     assert level
+
+
+def _of(corpus: Path, genre: str, count: int) -> list[LinePage]:
+    """Returns pages of one genre as typeset."""
+    source, made, seed = line_source(corpus), list[LinePage](), 0
+    while len(made) < count:
+        seed += 1
+        try:
+            made.append(composed_page(random.Random(seed), source, {genre}))
+        except USELESS_DRAW:
+            continue
+    return [page for page in made if page.genre == genre]
+
+
+def test_a_card_of_a_catalogue_is_read_before_the_one_beside_it(corpus: Path) -> None:
+    """Its lines follow each other: prices level with each other are far apart in the order of reading."""
+    beside = 0
+    for page in _of(corpus, "catalogue", 12):
+        text = [line for line in page.lines if line.place.table < 0]
+        for line in text:
+            level = [o for o in text if abs(o.base - line.base) < 1 and o.x0 > line.x1 + 3 * line.size]
+            beside += any(other.order > line.order + 2 for other in level)
+            assert all(other.order > line.order for other in level)
+    assert beside > 20
+
+
+def test_numbers_between_columns_of_a_patent_are_notes_read_last(corpus: Path) -> None:
+    """So no sentence that goes on in the next column is parted."""
+    numbered = 0
+    for page in _of(corpus, "patent", 16):
+        notes = [line for line in page.lines if ROLES[line.place.role] == "margin note"]
+        numbered += bool(notes)
+        assert [line.text for line in notes] == [str(5 * (n + 1)) for n in range(len(notes))]
+        after = page.lines[notes[-1].order + 1 :] if notes else ()
+        assert all(ROLES[line.place.role] in ("page footer", "page number") for line in after)
+    assert numbered > 2

@@ -22,7 +22,7 @@ def letters(text: str) -> str:
 
 def test_genres_name_makers_and_every_maker_is_of_one_or_of_a_pages_edges() -> None:
     named = {name for genre in GENRES for name in (*genre.first, *genre.blocks)}
-    assert named | {"header", "footer", "footnotes", "margin_note"} == set(MAKERS)
+    assert named | {"header", "footer", "footnotes", "margin_note", "line_numbers"} == set(MAKERS)
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))
