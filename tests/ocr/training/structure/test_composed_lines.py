@@ -33,7 +33,7 @@ def test_genres_are_held_out_by_name(corpus: Path) -> None:
 @pytest.fixture(scope="module")
 def made(corpus: Path) -> list[LinePage]:
     """Pages of all genres."""
-    return _pages(corpus, 100)
+    return _pages(corpus, 140)
 
 
 def test_an_article_is_read_to_its_end_before_the_headline_below_it(corpus: Path) -> None:
