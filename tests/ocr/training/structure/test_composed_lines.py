@@ -155,7 +155,8 @@ def test_numbers_between_columns_of_a_patent_are_notes_read_last(corpus: Path) -
     for page in _of(corpus, "patent", 16):
         notes = [line for line in page.lines if ROLES[line.place.role] == "margin note"]
         numbered += bool(notes)
-        assert [line.text for line in notes] == [str(5 * (n + 1)) for n in range(len(notes))]
+        numbers = [int(line.text) for line in notes]
+        assert numbers == sorted(numbers) and not any(number % 5 for number in numbers)
         after = page.lines[notes[-1].order + 1 :] if notes else ()
         assert all(ROLES[line.place.role] in ("page footer", "page number") for line in after)
     assert numbered > 2
