@@ -156,7 +156,8 @@ def test_numbers_between_columns_of_a_patent_are_notes_read_last(corpus: Path) -
         notes = [line for line in page.lines if ROLES[line.place.role] == "margin note"]
         numbered += bool(notes)
         numbers = [int(line.text) for line in notes]
-        assert numbers == sorted(numbers) and not any(number % 5 for number in numbers)
+        assert numbers == sorted(numbers)
+        assert not any(number % 5 for number in numbers)
         after = page.lines[notes[-1].order + 1 :] if notes else ()
         assert all(ROLES[line.place.role] in ("page footer", "page number") for line in after)
     assert numbered > 2
