@@ -41,8 +41,7 @@ def darkened(grey: UInt8Array) -> UInt8Array:
     if not _LEAST_LEVELS < most <= _FAINT_LEVELS:
         return grey
     marks = np.abs(grey.astype(np.float32) - paper) * (_GOOD_LEVELS / most)
-    dark: UInt8Array = (255 - np.clip(marks, 0, 255)).astype(np.uint8)
-    return dark
+    return (255 - np.clip(marks, 0, 255)).astype(np.uint8)
 
 
 def without_lines(grey: UInt8Array, boxes: Iterable[Box], share: float = 0.85) -> UInt8Array:

@@ -58,13 +58,9 @@ class TextLine:
         own = np.concatenate([np.arange(self.left, self.right), np.arange(begin, after.right)])
         baselines = np.concatenate([self.baseline, after.baseline[begin - after.left :]])
         widths = self.right - self.left, after.right - after.left
-        return TextLine(
-            left=self.left,
-            right=right,
-            baseline=np.interp(np.arange(self.left, right), own, baselines).astype(np.float32),
-            size=float(np.average([self.size, after.size], weights=widths)),
-            is_sure=self.is_sure or after.is_sure,
-        )
+        baseline = np.interp(np.arange(self.left, right), own, baselines).astype(np.float32)
+        size = float(np.average([self.size, after.size], weights=widths))
+        return replace(self, right=right, baseline=baseline, size=size, is_sure=self.is_sure or after.is_sure)
 
     def band(self, darkness: Shades, columns: Ints, above: Any = TOP, below: Any = -BOTTOM) -> Shades:
         """Returns rows of the page's pixels along the line, [12, columns]; level beyond its ends.

@@ -38,7 +38,12 @@ def label_boxes(darkness: Shades, line: TextLine) -> Iterator[tuple[int, int, li
             is_around = 0 < box.x0 <= x - left < box.x1 < part.shape[1]  # or it is a band
             is_around &= 0 < box.y0 <= y - top < box.y1 < len(part)
             is_box = is_around and max(4, _HIGH * size) < box.height <= box.width
-            if is_box and is_ground[[box.y0 + 1, box.y1 - 2], box.x0 : box.x1].mean() > _MOSTLY:
+            flat = slice(box.x0 + box.height // 3, box.x1 - box.height // 3)  # between round corners
+            if is_box and is_ground[[box.y0 + 1, box.y1 - 2], flat].mean() > _MOSTLY:
                 reached, x0, y0 = left + box.x1, left + box.x0 + 1, top + box.y0 + 1
-                ink = normalised(part[box.y0 + 1 : box.y1 - 1, box.x0 + 1 : box.x1 - 1]) > _INK
+                own = np.s_[box.y0 + 1 : box.y1 - 1, box.x0 + 1 : box.x1 - 1]
+                sides = (np.logical_or.accumulate(is_ground[own][:, ::way], 1)[:, ::way] for way in (1, -1))
+                ink = (normalised(part[own]) > _INK) & np.logical_and(
+                    *sides
+                )  # not what is around the corners
                 yield x0 - 1, reached, [*lines_of_ink(ink, x0, y0, 0.0)]

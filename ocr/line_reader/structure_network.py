@@ -68,12 +68,10 @@ class StructureNetwork:
         seen = (weights @ values).transpose(1, 0, 2).reshape(count, width)
         lines = lines + self._linear(f"{name}.output", seen)
         wide = np.maximum(self._linear(f"{name}.wide", self._normed(f"{name}.second", lines)), 0)
-        made: Floats = lines + self._linear(f"{name}.narrow", wide)
-        return made
+        return lines + self._linear(f"{name}.narrow", wide)
 
     def _linear(self, name: str, inputs: Floats) -> Floats:
-        made: Floats = inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return made
+        return inputs @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
 
     def _normed(self, name: str, lines: Floats) -> Floats:
         centred = lines - lines.mean(-1, keepdims=True)

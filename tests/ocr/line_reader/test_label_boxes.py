@@ -56,6 +56,24 @@ def test_white_labels_are_read_in_wide_pale_boxes(size: float, around: float, sh
     assert {word.text for line in read for word in line.words} >= set(LABELS)
 
 
+@pytest.mark.parametrize("dpi", [110, 150, 200])
+def test_white_labels_of_two_letters_are_read_in_round_boxes(dpi: int) -> None:
+    texts = ("v2", "OK", "bug", "new")
+
+    def draw(page: Any) -> None:
+        for number, (text, shade) in enumerate(zip(texts, SHADES, strict=False)):
+            y, wide = 40 + 32 * number, pymupdf.get_text_length(text, fontsize=11)
+            page.insert_text((40, y), "issue opened by us", fontsize=12)
+            box = pymupdf.Rect(160, y - 14, 176 + wide, y + 6)
+            page.draw_rect(box, color=shade, fill=shade, radius=0.5)
+            page.insert_text((168, y), text, fontsize=11, color=(1, 1, 1))
+            page.insert_text((186 + wide, y), "and closed again", fontsize=12)
+
+    darkness = printed(draw, dpi)
+    read = shipped().read(darkness, shipped().find(darkness))
+    assert {word.text for line in read for word in line.words} >= set(texts)
+
+
 def test_frames_rules_and_bars_are_no_labels() -> None:
     darkness = np.zeros((200, 600), np.uint8)
     darkness[80:102, 100:160] = 128
