@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ocr.decoding.requests import PageRead, PageRequest
-from ocr.decoding.sequence.page_reading import DecodeSettings
+from ocr.decoding.sequence.page_reading import DecodeSettings, settings_for
 from pipeline.config.retry_steps import Step
 from pipeline.config.schema import DecodeConfig
 from pipeline.types import Kind
@@ -18,16 +18,14 @@ from storage.types import StageTiming
 def page_settings(config: DecodeConfig, kind: Kind, step: Step | None = None) -> DecodeSettings:
     """Returns the decoding limits of one page; PDF pages and images differ in the no-repeat n-gram.
 
-    config: as pipeline.config.schema.completed() returns it. step: the retry step whose limits apply, None for the
-    configured ones.
+    step: the retry step whose limits apply, None for the configured ones.
     """
     ngram = config.pdf if kind == "pdf" else config.image
-    assert ngram.size is not None
-    assert ngram.window is not None
+    published = settings_for("pdf" if kind == "pdf" else "image")
     settings = DecodeSettings(
         max_tokens=config.max_tokens,
-        ngram_size=ngram.size,
-        ngram_window=ngram.window,
+        ngram_size=published.ngram_size if ngram.size is None else ngram.size,
+        ngram_window=ngram.window or published.ngram_window,
         loop_tokens=config.loop.tokens,
         loop_repeats=config.loop.repeats,
         loop_period=config.loop.period,

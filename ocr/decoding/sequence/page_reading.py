@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from tokenizers import Tokenizer
@@ -106,6 +106,17 @@ class DecodeSettings:
     loop_variety: float = 0.05
     temperature: float = 0.0
     seed: int = 0
+
+
+_BY_KIND = {
+    "pdf": DecodeSettings(ngram_size=20, ngram_window=50),
+    "image": DecodeSettings(ngram_size=30, ngram_window=90),
+}
+
+
+def settings_for(kind: Literal["pdf", "image"]) -> DecodeSettings:
+    """Returns the defaults for pages of PDF files or for image files, as upstream's two scripts have them."""
+    return _BY_KIND[kind]
 
 
 class Loaded(Protocol):

@@ -14,7 +14,7 @@ from encoders.types import VisionTokens
 from ocr.checkpoints import checkpoint
 from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.requests import PageRead, PageRequest
-from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings
+from ocr.decoding.sequence.page_reading import DecodeError, DecodeSettings, settings_for
 from ocr.imaging.tiling import views
 from ocr.model.prompt import encode_prompt
 from ocr.types import Transcript
@@ -77,7 +77,7 @@ UP_TO_THE_END = {READ: 5, 5: 6, 6: 7, 7: EOS}
 
 
 def test_end_token_stops_and_is_not_part_of_the_text() -> None:
-    (transcript,) = chain(UP_TO_THE_END, DecodeSettings())
+    (transcript,) = chain(UP_TO_THE_END, settings_for("pdf"))
     assert transcript.raw == "w5 w6 w7"
     assert transcript.token_ids == (5, 6, 7)
     assert transcript.finish == "eos"
@@ -85,7 +85,7 @@ def test_end_token_stops_and_is_not_part_of_the_text() -> None:
 
 
 def test_a_page_that_ends_at_once_is_empty() -> None:
-    (transcript,) = chain({READ: EOS}, DecodeSettings())
+    (transcript,) = chain({READ: EOS}, settings_for("pdf"))
     assert transcript == Transcript(raw="", token_ids=(), finish="eos")
 
 
@@ -136,12 +136,18 @@ def test_the_ngram_ban_breaks_short_loops_but_not_of_table_cells() -> None:
     assert set(cells.token_ids) == {2, 3}
 
 
+def test_kinds_have_the_published_windows() -> None:
+    pdf, image = settings_for("pdf"), settings_for("image")
+    assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens) == (20, 50, 8192)
+    assert (image.ngram_size, image.ngram_window, image.max_tokens) == (30, 90, 8192)
+
+
 def test_logits_that_are_not_numbers_are_an_error() -> None:
     model = ChainReader(UP_TO_THE_END)
     torch.nn.init.constant_(model.lm_head.weight, math.nan)
     reader = Reader(model=model, tokenizer=tokenizer())
     with pytest.raises(DecodeError, match="not numbers"):
-        texts(reader, [vision(4, width=VOCAB)], [DecodeSettings()])
+        texts(reader, [vision(4, width=VOCAB)], [settings_for("pdf")])
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -19,7 +19,7 @@ def steps(config: Config, kind: Kind = "pdf") -> dict[str | None, Step]:
 
 
 def test_the_first_step_reads_as_configured() -> None:
-    config = completed(Config(model=PAGE_MODEL))
+    config = Config(model=PAGE_MODEL)
     for kind in ("pdf", "image"):
         first = steps_of(config, kind, render_settings(config))[0]
         assert first.render == render_settings(config)
@@ -34,7 +34,7 @@ def test_each_step_changes_its_own_thing_alone() -> None:
     assert (mode.tile.mode, mode.ngram_size) == ("base", first.ngram_size)
     assert (ngram.tile, ngram.render) == (first.tile, first.render)
     assert ngram.ngram_window > first.ngram_window
-    decode = completed(Config()).decode
+    decode = Config().decode
     assert page_settings(decode, "pdf", warm).temperature == warm.temperature > 0
     changed = DecodeSettings(
         **{

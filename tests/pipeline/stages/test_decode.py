@@ -8,7 +8,7 @@ from ocr.decoding.gpu.reader import PagedReader
 from ocr.decoding.gpu.schedule.entries import EngineSettings
 from ocr.decoding.requests import PageRead, PageRequest
 from ocr.types import Transcript
-from pipeline.config.schema import Config, DecodeConfig, completed
+from pipeline.config.schema import DecodeConfig
 from pipeline.stages.decode import decode_timings, page_settings
 from pipeline.stages.localize import ReadPage, place
 from pipeline.types import PageResult
@@ -32,7 +32,7 @@ def results(loaded: Any, reads: Any) -> dict[int, PageResult]:
 
 
 def asked(count: int) -> list[PageRequest]:
-    settings = page_settings(completed(Config()).decode, "image")
+    settings = page_settings(DecodeConfig(), "image")
     return [PageRequest(vision=tokens(), settings=settings) for _ in range(count)]
 
 
@@ -66,13 +66,6 @@ def test_the_limits_of_a_page_are_the_configured_ones_of_its_kind() -> None:
     pdf, image = page_settings(config, "pdf"), page_settings(config, "image")
     assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens, pdf.loop_tokens) == (3, 7, 99, 5)
     assert (image.ngram_size, image.ngram_window, image.max_tokens) == (4, 8, 99)
-
-
-def test_kinds_have_the_published_windows() -> None:
-    decode = completed(Config()).decode
-    pdf, image = page_settings(decode, "pdf"), page_settings(decode, "image")
-    assert (pdf.ngram_size, pdf.ngram_window, pdf.max_tokens) == (20, 50, 8192)
-    assert (image.ngram_size, image.ngram_window, image.max_tokens) == (30, 90, 8192)
 
 
 def test_the_paged_engine_reads_the_same() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from pipeline.config.schema import Config, DecodeConfig, completed
+from pipeline.config.schema import DecodeConfig
 from pipeline.device.threads import encoder_thread
 from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
@@ -39,7 +39,7 @@ class Encoding:
         loop_encoder: Any = encoder
         self.loop = EncoderLoop(
             loop_encoder,
-            completed(Config()).decode,
+            DecodeConfig(),
             incoming=self.incoming,
             outgoing=self.outgoing,
             most=most,

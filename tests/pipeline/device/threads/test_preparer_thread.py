@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from encoders.views import PageViews
-from pipeline.config.schema import Config, completed
+from pipeline.config.schema import DecodeConfig
 from pipeline.device.threads.encoder_thread import EncoderLoop
 from pipeline.device.threads.handover import Handover
 from pipeline.device.threads.preparer_thread import PreparerLoop
@@ -102,7 +102,7 @@ def test_the_next_page_is_prepared_while_one_is_encoded() -> None:
     encoder = FakeEncoder(fault=lambda batch: wait_until(lambda: processor.prepared_numbers == [0, 1]))
     taken: Any = encoder
     encoded: Handover[Ticket] = Handover()
-    loop = EncoderLoop(taken, completed(Config()).decode, incoming=flow.outgoing, outgoing=encoded, most=1)
+    loop = EncoderLoop(taken, DecodeConfig(), incoming=flow.outgoing, outgoing=encoded, most=1)
     threads = [flow.start(), threading.Thread(target=loop.run, daemon=True)]
     threads[1].start()
     flow.put(0)
