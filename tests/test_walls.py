@@ -30,16 +30,16 @@ FORBIDDEN = {
 # Most lines of source in each room, and beside the rooms of a package. What grows takes something out, or says why.
 BUDGETS = {
     "encoders": 429, "encoders/attention": 663, "encoders/deepseek": 620, "encoders/deepseek2": 101,
-    "encoders/graphs": 2_667, "encoders/minicpm": 668, "encoders/native": 986, "encoders/pointwise": 327,
-    "ocr": 210, "ocr/checkpoints": 302, "ocr/decoding": 3_423, "ocr/families": 2_884, "ocr/imaging": 680,
+    "encoders/graphs": 2_684, "encoders/minicpm": 668, "encoders/native": 986, "encoders/pointwise": 327,
+    "ocr": 210, "ocr/checkpoints": 302, "ocr/decoding": 3_458, "ocr/families": 2_884, "ocr/imaging": 680,
     "ocr/learning": 340, "ocr/line_networks": 520, "ocr/line_reader": 4_900, "ocr/model": 291,
     "ocr/model_files": 296, "ocr/orientation": 340, "ocr/paragraphs": 1_000, "ocr/training": 8_600,
     "ocr/transcript": 2_050, "pipeline": 1_040, "pipeline/api": 450, "pipeline/bench": 2_590,
-    "pipeline/cli": 1_470, "pipeline/cluster": 1_630, "pipeline/config": 1_200, "pipeline/device": 2_781,
+    "pipeline/cli": 1_470, "pipeline/cluster": 1_630, "pipeline/config": 1_200, "pipeline/device": 2_790,
     "pipeline/doctor": 950, "pipeline/documents": 3_420, "pipeline/export": 480, "pipeline/finetune": 410,
     "pipeline/html_report": 330, "pipeline/ingest": 2_790, "pipeline/outcome": 220, "pipeline/plugins": 320,
     "pipeline/readers": 410, "pipeline/reports": 1_100, "pipeline/rereading": 420, "pipeline/run": 1_730,
-    "pipeline/stages": 847, "pipeline/text_layer": 3_091, "pipeline/viewer": 810, "storage": 940,
+    "pipeline/stages": 850, "pipeline/text_layer": 3_091, "pipeline/viewer": 810, "storage": 940,
     "storage/datasette": 30, "storage/export": 2_890, "storage/queries": 930, "storage/records": 870,
     "storage/recovery": 320, "storage/strings": 260, "storage/upkeep": 430,
 }  # fmt: skip

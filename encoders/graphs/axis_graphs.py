@@ -92,15 +92,16 @@ class AxisGraphs:
         beaten = bool(fitting) or self._on_demand or any(size >= tokens for size in self._trials.losing)
         return None, "eager" if beaten else "miss"
 
-    def settle(self, expected: Mapping[int, int] | None) -> None:
-        """Keeps the captured graphs that win and agree with eager; given `expected`, the best of these for it.
+    def settle(self, seen: Mapping[int, int] | None) -> None:
+        """Keeps the captured graphs that win and agree with eager; given `seen`, the best of these for it.
 
-        expected: how often to expect batches of each number of tokens.
+        seen: how often to expect batches of each number of tokens. Empty: as a long queue produces them.
         """
         if not self.sizes:
             return
         self._trials.try_all()
-        if expected is not None:
+        if seen is not None and self._settings.graphs == "auto":
+            expected = seen or budgets.assumed(self.path.unit_tokens(self.axis), self.wanted[-1])
             latency_of = self._trials.latencies.replay.__getitem__
             kept = budgets.choose(expected, latency_of, self.sizes, self._settings.max_graphs)
             for size in set(self.sizes) - set(kept):
@@ -114,7 +115,7 @@ class AxisGraphs:
         if not self._captures or not self._on_demand:
             return False
         known = self._trials.latencies.replay.keys() | self._trials.refused
-        limit = self._settings.max_graphs if self._settings.budgets == "auto" else None
+        limit = self._settings.max_graphs if self._settings.budgets_of(self.path.name) == "auto" else None
         grown = False
         for size in due_sizes(self.wanted, self.observed, known, self._settings):
             if limit is None or len(self.sizes) < limit:
@@ -164,14 +165,15 @@ def user_budgets(paths: Sequence[GraphPath], settings: GraphSettings) -> dict[st
     Raises GraphSettingsError, with the remedy, for one without sense.
     """
     known = [path.name for path in paths]
-    for name in settings.listed:
+    for name in settings.budgets if isinstance(settings.budgets, Mapping) else ():
         if name not in known:
             raise GraphSettingsError(f"budgets names a path {name}; this encoder has {', '.join(known)}")
-    return {
-        path.name: budgets.validate(path.name, settings.listed[path.name], path.least_tokens)
-        for path in paths
-        if path.name in settings.listed
-    }
+    chosen = {}
+    for path in paths:
+        sizes = settings.budgets_of(path.name)
+        if sizes is not None and sizes != "auto":
+            chosen[path.name] = budgets.validate(path.name, sizes, path.least_tokens)
+    return chosen
 
 
 def wanted_sizes(
@@ -183,7 +185,7 @@ def wanted_sizes(
     where nothing is captured.
     """
     if chosen is None:
-        make = budgets.generate_finely if settings.budgets == "auto" else budgets.generate
+        make = budgets.generate_finely if settings.budgets_of(path.name) == "auto" else budgets.generate
         sizes = make(path.unit_tokens(axis), path.most_tokens(axis))
     else:
         sizes = list(chosen)

@@ -79,8 +79,9 @@ class EncoderGraphManager:
         """Captures and times the graphs of these axes, and keeps those that win and agree with eager.
 
         Units of other axes run eagerly. histogram: how often to expect batches of each number of tokens, by path and
-        axis, to choose the best max_graphs sizes for. Raises GraphSettingsError for a budget that memory_limit can
-        never hold, if graphs are captured at all.
+        axis; by default what this manager has seen, and before that full batches with any remainder. It matters where
+        budgets are "auto"; calling this again captures and chooses again. Raises GraphSettingsError for a budget that
+        memory_limit can never hold, if graphs are captured at all.
         """
         self._require_open()
         states = [self._state(name, axis) for name, its_axes in axes.items() for axis in its_axes]
@@ -99,7 +100,9 @@ class EncoderGraphManager:
                 self._stats[name].capture_seconds += time.perf_counter() - start
             for state in states:
                 start = time.perf_counter()
-                state.settle((histogram or {}).get((state.path.name, state.axis)))
+                seen = (histogram or {}).get((state.path.name, state.axis), state.observed)
+                choosing = self._settings.budgets_of(state.path.name) == "auto"
+                state.settle(seen if choosing else None)
                 self._stats[state.path.name].capture_seconds += time.perf_counter() - start
 
     def capture_due(self) -> bool:

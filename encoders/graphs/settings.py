@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+Budgets = Sequence[int] | Literal["auto"] | None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSettings:
@@ -12,8 +14,8 @@ class GraphSettings:
     graphs: "auto" captures on a device that can, and replays what was measured to be faster than eager; "on" captures
         all sizes of an axis before its first batch, and replays whatever fits, without timing it; "off" runs everything
         eagerly.
-    budgets: tokens of the graphs, a list for each path by its name. "auto" chooses by the batches that come; None, or
-        no entry, generates sizes that double.
+    budgets: tokens of the graphs, a list for each path by its name. "auto" in place of one list, or of all of them,
+        chooses from the sizes observed; None, or no entry, generates sizes that double.
     max_items: most units in a batch. max_frames: most frames of videos in one, which their graphs have room for.
     max_graphs: most graphs for a path and axis where sizes are chosen.
     memory_limit: bytes for graphs and their buffers, None for no limit. Two slots for staged input, each as large as
@@ -29,7 +31,7 @@ class GraphSettings:
     """
 
     graphs: Literal["auto", "on", "off"] = "auto"
-    budgets: Mapping[str, Sequence[int]] | Literal["auto"] | None = None
+    budgets: Mapping[str, Budgets] | Literal["auto"] | None = None
     max_items: int = 32
     max_frames: int = 64
     max_graphs: int = 8
@@ -41,7 +43,6 @@ class GraphSettings:
     due_tokens: int = 1600
     ranks: int = 1
 
-    @property
-    def listed(self) -> Mapping[str, Sequence[int]]:
-        """The user's lists by path; empty if there are none."""
-        return self.budgets if isinstance(self.budgets, Mapping) else {}
+    def budgets_of(self, path: str) -> Budgets:
+        """Returns the path's list, "auto", or None."""
+        return self.budgets.get(path) if isinstance(self.budgets, Mapping) else self.budgets

@@ -108,12 +108,13 @@ class RunGraphs:
 
         Raises: ConfigError for a budget that encoder.memory_limit can never hold.
         """
+        listed = self._settings.budgets if isinstance(self._settings.budgets, Mapping) else {}
         try:
             self._manager.warm_up(
                 {
                     path: axes
                     for path, axes in self._usual_axes.items()
-                    if path in self._settings.listed or self._settings.graphs == "on"
+                    if path in listed or self._settings.graphs == "on"
                 }
             )
         except GraphSettingsError as error:

@@ -35,6 +35,8 @@ def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
 
     Raises GraphSettingsError with the remedy.
     """
+    if isinstance(budgets, str):
+        raise GraphSettingsError(f"budgets of {path} is {budgets!r}: give a list of tokens, or auto")
     if not budgets:
         raise GraphSettingsError(
             f"budgets of {path} is empty: leave it out to have sizes generated, or set graphs off"
@@ -56,6 +58,15 @@ def validate(path: str, budgets: Sequence[int], least: int) -> list[int]:
             f"budgets of {path}: {list(budgets)} must ascend without repeats: write {wanted}"
         )
     return wanted
+
+
+def assumed(unit: int, most: int) -> dict[int, int]:
+    """Returns how often to expect batches of each number of tokens where nothing is known, in the form choose() takes.
+
+    A long queue yields full batches and one remainder, all remainders equally likely: half of all batches are full.
+    """
+    remainders = range(unit, most, unit)
+    return dict.fromkeys(remainders, 1) | {most: max(1, len(remainders))}
 
 
 def smallest_fitting(sizes: Sequence[int], tokens: int) -> int | None:

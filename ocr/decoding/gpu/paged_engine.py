@@ -28,9 +28,6 @@ _KV_BYTES_CPU = 1 << 31
 # Tokens of a page: one of 900 tokens of prompt and 1,000 of output ends with 1,900. Where more is allowed, a quarter of
 # the most. Where pages are longer and blocks run out, some are read later.
 _USUAL, _SHARE = 2048, 0.25
-_PREFILL_TOKENS = 16384  # prompt tokens of one forward pass
-# Prompts wait until a sixteenth of the slots is free: a prefill of one page costs nearly as much as one of several.
-_REFILL = 16
 
 
 class PagedEngine:
@@ -60,7 +57,7 @@ class PagedEngine:
             scratch = self._shape.block_bytes if self.settings.block_tokens is None else 0
             most = min(self._kv_bytes + scratch, self._bytes(self._max_tokens))
             self._kv_bytes = max(self._least_bytes(), most)
-        self._prefill_tokens = _PREFILL_TOKENS
+        self._prefill_tokens = self.settings.prefill_tokens
         lag = self.settings.lag
         self._lag = int(self.device.type == "cuda") if lag is None else lag
         self._arrivals = Arrivals(iter(()))
@@ -102,6 +99,18 @@ class PagedEngine:
         finally:
             if self._arrivals is arrivals:
                 self._abandon()
+
+    def warm_up(self, rows: Iterable[int] = ()) -> None:
+        """Captures the steps for these numbers of rows and for all slots, if steps are captured.
+
+        Only between readings.
+        """
+        if not self._steps.graphs:
+            return
+        with self._on_device():
+            for size in sorted({self._steps.bucket(count) for count in (*rows, self.slots)}, reverse=True):
+                if self._steps.captured_for(size) != size:
+                    self._steps.capture(size)
 
     def try_prompts(self) -> None:
         """Compiles the kernels of a prefill, so that no page waits for them. Only between readings."""
@@ -162,7 +171,7 @@ class PagedEngine:
     def _admit(self, arrivals: Arrivals) -> None:
         """Fills the free slots once enough of them are free to make a prefill worth it."""
         idle, scheduler = not self._scheduler.pages, self._scheduler
-        enough = -(-self.slots // _REFILL)
+        enough = min(self.settings.refill or -(-self.slots // 16), self.slots)
         if not idle and scheduler.num_free < enough:
             return
         for page in arrivals.pull(scheduler.num_free):

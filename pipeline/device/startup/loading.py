@@ -5,6 +5,7 @@ import importlib.metadata
 import logging
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,10 +95,11 @@ def open_encoder(loaded: "PageModel", config: Config) -> "RunEncoder":
     mode = config.tile.mode
     encoder = loaded.vision_encoder(mode)
     settings = graph_settings(config.encoder)
-    if unknown := sorted(set(settings.listed) - {path.name for path in encoder.paths}):
+    listed = settings.budgets if isinstance(settings.budgets, Mapping) else {}
+    if unknown := sorted(set(listed) - {path.name for path in encoder.paths}):
         paths = ", ".join(path.name for path in encoder.paths) or "none with graphs"
         raise ConfigError(f"encoder.budgets.{unknown[0]}: this model has no such path; it has {paths}")
-    for path in settings.listed:
+    for path in listed:
         if path not in encoder.usual_axes:
             LOGGER.warning("encoder.budgets.%s has no effect: tile.mode %s makes no views for it", path, mode)
     if config.encoder.graphs == "on" and not (encoder.paths and encoder.device.type == "cuda"):

@@ -1,5 +1,6 @@
 import json
 import logging
+from typing import Literal
 
 import pytest
 import torch
@@ -249,11 +250,16 @@ def test_where_no_graph_wins_units_are_not_cut_up() -> None:
     assert manager.stats()["global"].eager_batches == 1
 
 
-def test_sizes_are_chosen_for_the_batches_expected() -> None:
+@pytest.mark.parametrize("budgets", ["auto", {"global": "auto"}])
+def test_sizes_are_chosen_from_what_was_seen(budgets: Literal["auto"]) -> None:
     path = ViewPath()
-    settings = GraphSettings(max_items=8, budgets="auto", max_graphs=2)
+    settings = GraphSettings(max_items=8, budgets=budgets, max_graphs=2)
     manager = manager_of(path, settings=settings)
-    manager.warm_up({"global": [8]}, histogram={("global", 8): {128: 3, 48: 3}})
+    manager.warm_up({"global": [8]})
+    assert manager.stats()["global"].budgets == {"8": [64, 128]}, "full batches and any remainder"
+    for _ in range(3):
+        manager.encode({"global": [path.unit(8, seed) for seed in range(11)]})
+    manager.warm_up({"global": [8]})
     assert manager.stats()["global"].budgets == {"8": [48, 128]}
     manager.warm_up({"global": [8]}, histogram={("global", 8): {16: 5}})
     assert manager.stats()["global"].budgets == {"8": [16]}

@@ -75,7 +75,8 @@ def test_the_manager_is_told_what_was_set() -> None:
     ).encoder
     settings = graph_settings(config, "gundam")
     assert (settings.graphs, settings.max_items, settings.memory_limit) == ("off", 8, 1 << 30)
-    assert settings.listed == {"global": [256, 1024]}
+    assert settings.budgets_of("global") == [256, 1024]
+    assert settings.budgets_of("local") is None
     assert graph_settings(load(None, ["encoder.budgets=auto"]).encoder, "base").budgets == "auto"
 
 

@@ -156,12 +156,18 @@ def router(module: Any, hidden: Tensor) -> tuple[None, Tensor, Tensor]:
     return None, shares, chosen
 
 
-def experts(module: Any, hidden_TD: Tensor, chosen_TK: Tensor, shares_TK: Tensor) -> Tensor:
+def experts(
+    module: Any,
+    hidden_TD: Tensor,
+    chosen_TK: Tensor,
+    shares_TK: Tensor,
+    config: ExpertsConfig | None = None,
+) -> Tensor:
     """Returns the sum of each token's experts weighted by its shares, [T, D] -> [T, D]."""
     (T, D), K = hidden_TD.shape, chosen_TK.shape[1]
     E, width, pairs = module.num_experts, module.intermediate_dim, T * K
     assert pairs <= MAX_PAIRS
-    config = experts_config(T, pairs / E)
+    config = config or experts_config(T, pairs / E)
     launch = {"BLOCK_M": config.block_m, "num_warps": config.num_warps, "num_stages": config.num_stages}
     device, dtype = hidden_TD.device, hidden_TD.dtype
     lists = torch.empty(E, pairs, dtype=torch.int32, device=device)

@@ -5,6 +5,7 @@ Shapes: S slots, each with one token a step, H heads of keys, G query heads for 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
@@ -24,27 +25,38 @@ except ImportError:  # no wheel for this platform
 NAME = "ocrbatch_paged"
 
 
-def default_splits(rows: int) -> int:
-    """Returns into how many runs a slot's blocks are divided: programs for four times the processors of an H200.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttendConfig:
+    """Launch settings of the kernel. splits: runs that a slot's blocks are divided into."""
 
-    They fill it though slots differ in length. rows: slots times key heads.
+    splits: int
+    num_warps: int = 4
+    num_stages: int = 3
+
+
+def default_config(rows: int, processors: int = 132) -> AttendConfig:
+    """Returns settings with enough programs to fill the device four times, as slots differ in length.
+
+    rows: slots times key heads.
     """
-    return min(32, power_of_two(-(-4 * 132 // rows)))
+    wanted = -(-4 * processors // rows)
+    return AttendConfig(splits=min(32, 1 << (wanted - 1).bit_length()))
 
 
 class StepCache:
     """The past_key_values of one decode step: new keys and values go into the pool, at each slot's length.
 
     plan_SP: int32 [S, 1 + max_blocks] on the pool's device: a slot's cached tokens, then its block table.
-    fused: whether the Triton kernels run; else PyTorch's operators. splits: of a slot's blocks, by default as many as
-    fill the device.
+    fused: whether the Triton kernels run; else PyTorch's operators.
     """
 
-    def __init__(self, pool: BlockPool, plan_SP: Tensor, *, fused: bool, splits: int | None = None) -> None:
+    def __init__(
+        self, pool: BlockPool, plan_SP: Tensor, *, fused: bool, config: AttendConfig | None = None
+    ) -> None:
         self.pool = pool
         self.plan_SP = plan_SP
         self.fused = fused
-        self.splits = splits
+        self.config = config
 
     def update(
         self, keys: Tensor, values: Tensor, layer_idx: int, *_: object, **__: object
@@ -148,24 +160,24 @@ def attend_fused(cache: StepCache, query_SN1d: Tensor, keys: Tensor, values: Ten
     """
     S, N, _, D = query_SN1d.shape
     H = keys.shape[1]
-    splits = cache.splits or default_splits(S * H)
+    config = cache.config or default_config(S * H)
     query = _rows_contiguous(query_SN1d)
     out = torch.empty(S, 1, N, D, dtype=query.dtype, device=query.device)
     partial = weights = out
-    if splits > 1:
-        partial = torch.empty(splits, S, N, D, dtype=torch.float32, device=query.device)
-        weights = torch.empty(splits, S, N, dtype=torch.float32, device=query.device)
-    paged_kernels.attend[(S * H, splits)](
+    if config.splits > 1:
+        partial = torch.empty(config.splits, S, N, D, dtype=torch.float32, device=query.device)
+        weights = torch.empty(config.splits, S, N, dtype=torch.float32, device=query.device)
+    paged_kernels.attend[(S * H, config.splits)](
         query, keys, values, cache.plan_SP, out, partial, weights, scale, cache.plan_SP.stride(0),
         *query.stride()[:2], S,
         H=H, GROUP=N // H, D=D, BLOCK=cache.pool.shape.block_tokens,
-        BLOCK_M=max(16, power_of_two(N // H)), SPLITS=splits,
-        num_warps=4, num_stages=3,
+        BLOCK_M=max(16, power_of_two(N // H)), SPLITS=config.splits,
+        num_warps=config.num_warps, num_stages=config.num_stages,
     )  # fmt: skip
-    if splits > 1:
+    if config.splits > 1:
         paged_kernels.merge[(S * N,)](
             partial, weights, out, S * N,
-            D=D, SPLITS=splits, PADDED=power_of_two(splits), num_warps=1,
+            D=D, SPLITS=config.splits, PADDED=power_of_two(config.splits), num_warps=1,
         )  # fmt: skip
     return out
 

@@ -86,6 +86,10 @@ class DeviceSteps:
         """Returns the rows that a step of this many rows runs with."""
         return self._graphs.bucket(rows) if self.graphs else rows
 
+    def captured_for(self, rows: int) -> int | None:
+        """Returns the smallest captured size that takes these rows without being far too large."""
+        return self._graphs.fitting(rows)
+
     def to_capture(self, rows: int) -> int | None:
         """Returns the rows to capture before the next such step, or None. Called once for each step."""
         return self._graphs.to_capture(rows) if self.graphs else None

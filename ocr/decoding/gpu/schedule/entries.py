@@ -19,9 +19,11 @@ class EngineSettings:
     slot, or a quarter of max_tokens where that is more, but no more than kv_share of what is free on CUDA when the
     engine is made, elsewhere 2 GiB. block_tokens: of one block; None puts each page into a single one.
 
-    max_tokens: prompt and output of one page. lag: steps launched before the host has checked the last one, 0 or 1;
-    None is 1 on CUDA. kernels: whether Triton's run where they can; else PyTorch's operators do, and the cache holds
-    one page of max_tokens whatever kv_bytes and kv_share say. graphs: None captures steps on CUDA, in bf16.
+    max_tokens: prompt and output of one page. prefill_tokens: prompt tokens of one forward pass. refill: how many slots
+    must be free before prompts are prefilled again, None for a sixteenth of them rounded up; a prefill of one page
+    costs nearly as much as one of several. lag: steps launched before the host has checked the last one, 0 or 1; None
+    is 1 on CUDA. kernels: whether Triton's run where they can; else PyTorch's operators do, and the cache holds one
+    page of max_tokens whatever kv_bytes and kv_share say. graphs: None captures steps on CUDA, in bf16.
     """
 
     slots: int = 256
@@ -29,6 +31,8 @@ class EngineSettings:
     kv_share: float = 0.7
     block_tokens: int | None = 64
     max_tokens: int = 8192
+    prefill_tokens: int = 16384
+    refill: int | None = None
     lag: int | None = None
     kernels: bool = True
     graphs: bool | None = None

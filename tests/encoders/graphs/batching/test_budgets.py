@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from encoders.graphs.batching.budgets import (
+    assumed,
     choose,
     generate,
     generate_finely,
@@ -29,6 +30,7 @@ def test_a_list_of_the_users_is_taken_or_refused_with_a_remedy() -> None:
     assert validate("local", [100, 300], 100) == [100, 300]
     for budgets, remedy in (
         ([], "leave it out"),
+        ("all", "give a list"),
         ([0], "positive"),
         ([-100], "positive"),
         ([1.5], "whole number"),
@@ -39,6 +41,11 @@ def test_a_list_of_the_users_is_taken_or_refused_with_a_remedy() -> None:
     ):
         with pytest.raises(GraphSettingsError, match=remedy):
             validate("local", budgets, 100)  # type: ignore[arg-type]
+
+
+def test_full_batches_and_any_remainder_are_expected() -> None:
+    assert assumed(16, 64) == {16: 1, 32: 1, 48: 1, 64: 3}
+    assert assumed(16, 16) == {16: 1}
 
 
 def test_the_smallest_that_holds_it() -> None:

@@ -13,10 +13,12 @@ from ocr.decoding.gpu.forward import layers, text_forward
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
 from ocr.decoding.gpu.forward.paged_attention import (
+    AttendConfig,
     StepCache,
     append_fused,
     attend_fused,
     attend_plain,
+    default_config,
 )
 from ocr.decoding.gpu.forward.steps import DeviceSteps
 from ocr.decoding.gpu.paged_engine import PagedEngine
@@ -82,7 +84,8 @@ def test_attention_in_bf16(heads: int, groups: int, width: int, splits: int | No
         torch.randn(len(lengths), 1, count, width, device=CUDA).bfloat16().transpose(1, 2)
         for count in (heads * groups, heads, heads)
     )
-    cache = StepCache(pool, plan, fused=True, splits=splits)
+    config = AttendConfig(splits=splits) if splits else default_config(len(lengths) * heads)
+    cache = StepCache(pool, plan, fused=True, config=config)
     append_fused(cache, keys, values, 0)
     got = attend_fused(cache, query, pool.keys[0], pool.values[0], width**-0.5)
     exact = attend_plain(cache, query.float(), pool.keys[0].float(), pool.values[0].float(), width**-0.5)

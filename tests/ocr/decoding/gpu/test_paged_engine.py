@@ -175,7 +175,7 @@ def test_without_a_size_the_cache_holds_usual_pages(
 def test_memory_that_runs_out_halves_the_slots(
     stopping: Reader, expected: list[Transcript], monkeypatch: pytest.MonkeyPatch, lag: int, fails_at: int
 ) -> None:
-    engine = PagedEngine(stopping, replace(SMALL, slots=4, lag=lag))
+    engine = PagedEngine(stopping, replace(SMALL, slots=4, lag=lag, refill=1))
     calls = iter(range(1, 10**6))
     forward = stopping.model.language_model.forward
 

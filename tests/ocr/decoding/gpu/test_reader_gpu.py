@@ -50,10 +50,7 @@ def test_a_letter_is_read_and_nothing_is_captured_meanwhile(
     opened.close()
     warm = PagedReader.open(loaded, prompt=loaded.prompt, slots=32, max_tokens=8192)
     assert warm._engine is not None
-    steps = warm._engine._steps
-    with warm._engine._on_device():
-        for size in sorted({steps.bucket(rows) for rows in BUCKETS}, reverse=True):
-            steps.capture(size)
+    warm._engine.warm_up(BUCKETS)
     # And nothing be captured again.
     monkeypatch.setattr(DeviceSteps, "capture", lambda *_: pytest.fail("captured while reading"))
     for copies in (3, 40):

@@ -11,12 +11,13 @@ from ocr.decoding.gpu.forward import layers, steps
 from ocr.decoding.gpu.forward.block_pool import BlockPool, PoolShape
 from ocr.decoding.gpu.forward.choices import choose_into
 from ocr.decoding.gpu.forward.paged_attention import (
+    AttendConfig,
     StepCache,
     append_fused,
     append_plain,
     attend_fused,
     attend_plain,
-    default_splits,
+    default_config,
 )
 from ocr.decoding.gpu.paged_engine import PagedEngine
 from tests.interpreter import INTERPRETED, count_loops, interpreted
@@ -84,7 +85,7 @@ def test_new_keys_and_values_go_to_their_places() -> None:
 def test_attention_equals_the_definition(groups: int, splits: int) -> None:
     pool, plan = filled(2, 16)
     query = states(len(LENGTHS), 2 * groups, 16, torch.float32, 3)
-    cache = StepCache(pool, plan, fused=True, splits=splits)
+    cache = StepCache(pool, plan, fused=True, config=AttendConfig(splits=splits))
     got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.3)
     expected = attend_plain(cache, query, pool.keys[0], pool.values[0], 0.3)
     assert got.shape == expected.shape == (len(LENGTHS), 1, 2 * groups, 16)
@@ -96,7 +97,7 @@ def test_attention_by_hand() -> None:
     """One slot, one head: what its token sees, written out."""
     pool, plan = filled(1, 16, lengths=(5, 18))
     query = states(2, 1, 16, torch.float32, 3)
-    cache = StepCache(pool, plan, fused=True, splits=2)
+    cache = StepCache(pool, plan, fused=True, config=AttendConfig(splits=2))
     got = attend_fused(cache, query, pool.keys[0], pool.values[0], 0.25)
     table = plan[1, 1:].tolist()
     seen = [(table[n // 16], n % 16) for n in range(18 + 1)]
@@ -190,9 +191,9 @@ def test_the_engine_with_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_programs_than_the_device_has_processors() -> None:
-    assert default_splits(2560) == 1
-    assert default_splits(10) == 32
+    assert default_config(2560).splits == 1
+    assert default_config(10).splits == 32
     for rows in range(1, 3000):
-        splits = default_splits(rows)
+        splits = default_config(rows).splits
         assert splits == 32 or rows * splits >= 4 * 132
         assert splits & (splits - 1) == 0
