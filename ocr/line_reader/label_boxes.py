@@ -42,8 +42,7 @@ def label_boxes(darkness: Shades, line: TextLine) -> Iterator[tuple[int, int, li
             if is_box and is_ground[[box.y0 + 1, box.y1 - 2], flat].mean() > _MOSTLY:
                 reached, x0, y0 = left + box.x1, left + box.x0 + 1, top + box.y0 + 1
                 own = np.s_[box.y0 + 1 : box.y1 - 1, box.x0 + 1 : box.x1 - 1]
-                sides = (np.logical_or.accumulate(is_ground[own][:, ::way], 1)[:, ::way] for way in (1, -1))
-                ink = (normalised(part[own]) > _INK) & np.logical_and(
-                    *sides
-                )  # not what is around the corners
+                inside = is_ground[own]  # what stands beside it, around the corners, is no letter's
+                begun, ends = (np.logical_or.accumulate(inside[:, ::way], 1)[:, ::way] for way in (1, -1))
+                ink = (normalised(part[own]) > _INK) & begun & ends
                 yield x0 - 1, reached, [*lines_of_ink(ink, x0, y0, 0.0)]
